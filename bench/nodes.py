@@ -20,7 +20,7 @@ from moorage.client.kinds import POD
 from moorage.clock import LoopClock
 from moorage_cluster.apiserver.embedded import EmbeddedServer
 from moorage_cluster.controllers.cluster import Cluster
-from moorage_cluster.controllers.manager import Manager
+from moorage_cluster.controllers.manager import ControllerManager
 from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
 from moorage_cluster.nodes.simulation import SimulatedNodes
 
@@ -43,7 +43,7 @@ async def run(nodes: int, pods: int, seconds: float, events: bool) -> None:
     cluster = Cluster(client, LoopClock(), Random(1))
     simulated = SimulatedNodes(cluster, KubeletSettings(normal_events=events), seed=1)
     running = [
-        asyncio.create_task(Manager(cluster, []).run()),
+        asyncio.create_task(ControllerManager(cluster, []).run()),
         asyncio.create_task(simulated.run()),
     ]
     informer = cluster.informer(POD)

@@ -25,7 +25,7 @@ import msgspec
 from bench.cold import Times
 from moorage.api.decode import InputError
 from moorage.api.files import read_text
-from moorage.bench.results import Parts, Report, Result, read_report
+from moorage.bench.results import BenchmarkReport, Parts, WorkloadResult, read_report
 from moorage.bench.rounds import spread
 from moorage.bench.tables import shown_spread
 
@@ -64,7 +64,7 @@ def _rows(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
-def updated(text: str, reports: Iterable[tuple[str, Report]], cold: Sequence[Times] = ()) -> str:
+def updated(text: str, reports: Iterable[tuple[str, BenchmarkReport]], cold: Sequence[Times] = ()) -> str:
     """The document with new figures; each report comes with its mode."""
     cells: dict[str, dict[int, str]] = {}
     for mode, report in reports:
@@ -89,7 +89,7 @@ def updated(text: str, reports: Iterable[tuple[str, Report]], cold: Sequence[Tim
     return _SUMMARY.sub(lambda found: f"{found[1]}{summary(sections(text))}\n", text)
 
 
-def _engine_cells(result: Result) -> dict[int, str]:
+def _engine_cells(result: WorkloadResult) -> dict[int, str]:
     memory = result.peak_memory_bytes.scheduler
     cells = {
         ENGINE: _rates(result),
@@ -103,12 +103,12 @@ def _engine_cells(result: Result) -> dict[int, str]:
     return cells
 
 
-def _http_cells(result: Result) -> dict[int, str]:
+def _http_cells(result: WorkloadResult) -> dict[int, str]:
     parts = zip(*(_microseconds(each.cpu_seconds_per_pod) for each in result.rounds), strict=True)
     return {HTTP: _rates(result), HTTP_CPU: " / ".join(_least(each) for each in parts)}
 
 
-def _rates(result: Result) -> str:
+def _rates(result: WorkloadResult) -> str:
     return shown_spread(spread(each.pods_per_second for each in result.rounds), ",.0f")
 
 

@@ -23,7 +23,7 @@ import msgspec
 
 from bench.line_chart import line_chart
 from moorage.api.decode import InputError
-from moorage.bench.results import Report, read_report
+from moorage.bench.results import BenchmarkReport, read_report
 
 TREND = Path(__file__).parent / "trend.csv"
 CHART = Path(__file__).parent / "trend.svg"
@@ -58,7 +58,7 @@ def write(entries: Iterable[Entry]) -> str:
     return text.getvalue()
 
 
-def entries_of(report: Report, commit: str, date: str, machine: str) -> Iterator[Entry]:
+def entries_of(report: BenchmarkReport, commit: str, date: str, machine: str) -> Iterator[Entry]:
     """The lines for the workloads of a report."""
     for result in report.workloads:
         used = [part.cpu_seconds_per_pod.scheduler for part in result.rounds]

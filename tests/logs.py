@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 
 from moorage import klog
-from moorage.cli.logs import LogFormat, LogOptions, write_logs
+from moorage.cli.logs import LogFormat, LoggingOptions, write_logs
 
 _PACKAGES = ("moorage", "moorage_cluster")
 _HEAD = re.compile(r"^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d{6} {1,7}\d+ \w+\.py:\d+\] ", re.MULTILINE)
@@ -44,7 +44,7 @@ def restored() -> Iterator[None]:
 def written(verbosity: int, format: LogFormat = "text") -> Iterator[io.StringIO]:
     """What `moorage run` would write to stderr meanwhile."""
     with restored(), redirect_stderr(io.StringIO()) as stream:
-        write_logs(LogOptions(verbosity, format))
+        write_logs(LoggingOptions(verbosity, format))
         yield stream
 
 

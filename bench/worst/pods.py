@@ -28,7 +28,7 @@ from moorage.api.base import Object
 from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.pod import Pod
-from moorage.bench.object_store import Store
+from moorage.bench.object_store import ObjectStore
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client import kinds
 from moorage.client.kinds import POD, Kind
@@ -46,7 +46,7 @@ class Lab:
 
     def __init__(self) -> None:
         self._clock = VirtualClock(epoch=utc_now())
-        self._store = Store(utc_now)
+        self._store = ObjectStore(utc_now)
         client = StoreClient(self._store)
         self.scheduler = Scheduler(
             client,

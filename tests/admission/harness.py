@@ -12,7 +12,7 @@ from moorage.admission.plugin import Call
 from moorage.admission.users import User
 from moorage.api.manifests import Manifest
 from moorage.apimachinery.errors import ApiError
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 
 ADMIN = User("admin", ("system:masters",))
 
@@ -56,9 +56,9 @@ STORAGES = {
 }
 
 
-def resource(storage: str, *, namespaced: bool = True) -> Resource:
+def resource(storage: str, *, namespaced: bool = True) -> APIResource:
     group, _, plural = storage.partition("/")
-    return Resource(group, "v1", plural.capitalize(), plural, namespaced)
+    return APIResource(group, "v1", plural.capitalize(), plural, namespaced)
 
 
 def named(name: str, namespace: str = "", **fields: Any) -> Manifest:

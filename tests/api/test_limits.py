@@ -9,7 +9,7 @@ import pytest
 
 from moorage.api.limits import POD_LIMITS, PodLimitError, check_pod, has_too_many_terms
 from moorage.api.pod import Pod
-from moorage.api.remembered import Remembered
+from moorage.api.remembered import IdentityCache
 from tests.builders import PREFERRED, REQUIRED, ZONE, container, expression, make_pod, pod_term, port, spread
 
 
@@ -112,7 +112,7 @@ def test_what_is_remembered_of_a_pod_goes_with_the_pod() -> None:
         asked.append(pod.name)
         return pod.name
 
-    remembered = Remembered(name)
+    remembered = IdentityCache(name)
     pod = make_pod("p")
     assert [remembered(pod), remembered(pod), remembered.get(pod)] == ["p"] * 3
     assert asked == ["p"]

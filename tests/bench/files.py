@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from moorage.bench.engine_target import engine_target
-from moorage.bench.results import Report, Result
+from moorage.bench.results import BenchmarkReport, WorkloadResult
 from moorage.bench.runner import OpenTarget, Runner, new_report
 from moorage.bench.workload_files import PlannedWorkload, read_workloads
 
@@ -70,7 +70,7 @@ class Files:
         self.path.write_text(yaml.safe_dump(list(cases)))
         return self.path
 
-    def run(self, *ops: dict[str, Any], **fields: Any) -> Result:
+    def run(self, *ops: dict[str, Any], **fields: Any) -> WorkloadResult:
         """The result of a test case with these operations, which has to have exactly one."""
         report = run(read_workloads(self.case(*ops, **fields)))
         assert not report.failed, report.failed
@@ -88,7 +88,7 @@ def run(
     workloads: list[PlannedWorkload],
     wait_seconds: float = WAIT_SECONDS,
     open_target: OpenTarget = lambda workload: engine_target(workload.config),
-) -> Report:
+) -> BenchmarkReport:
     """What comes of workloads over a store."""
     report = new_report("engine")
     asyncio.run(Runner(open_target=open_target, wait_seconds=wait_seconds).run(workloads, report))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from moorage.bench.results import Report, read_report, write_report
+from moorage.bench.results import BenchmarkReport, read_report, write_report
 from moorage.cli.main import app
 from tests.bench.files import MEASURED, NODES, Files
 
@@ -72,7 +72,7 @@ def test_a_report_is_written_after_every_workload(
     output = tmp_path / "report.json"
     written: list[list[str]] = []
 
-    def write(path: Path, report: Report) -> None:
+    def write(path: Path, report: BenchmarkReport) -> None:
         write_report(path, report)
         written.append([each.name for each in read_report(output).workloads])
 

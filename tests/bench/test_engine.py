@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from moorage.bench.engine_target import EngineTarget, engine_target
-from moorage.bench.object_store import Store
-from moorage.bench.pod_watch import PodGroup, SeenPod
-from moorage.bench.results import Report
+from moorage.bench.object_store import ObjectStore
+from moorage.bench.pod_watch import PodSelection, SeenPod
+from moorage.bench.results import BenchmarkReport
 from moorage.bench.workload_files import PlannedWorkload, read_workloads
 from moorage.client.kinds import CSI_NODE, NODE, PERSISTENT_VOLUME, POD, SERVICE
 from moorage.scheduler.scheduler import Scheduler
@@ -24,7 +24,7 @@ class World:
     def __init__(self, files: Files, *ops: dict[str, Any], **fields: Any) -> None:
         self._targets: list[EngineTarget] = []
         workloads = read_workloads(files.case(*ops, **fields))
-        self.report: Report = run(workloads, open_target=self._opened)
+        self.report: BenchmarkReport = run(workloads, open_target=self._opened)
         assert not self.report.failed, self.report.failed
 
     @asynccontextmanager
@@ -36,14 +36,14 @@ class World:
             target.scheduler.cache.validate()
 
     @property
-    def store(self) -> Store:
+    def store(self) -> ObjectStore:
         return self._targets[-1]._store
 
     def all(self, kind: Any) -> list[Any]:
         return list(self.store.table(kind).values())
 
     def pods(self, namespace: str) -> list[SeenPod]:
-        return self._targets[-1].pods.pods(PodGroup([namespace]))
+        return self._targets[-1].pods.pods(PodSelection([namespace]))
 
 
 def test_a_result_has_all_figures(files: Files) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bench.cold import Times
 from bench.publish import RESULTS, UNWANTED, WORKLOAD, Run, runs, sections, updated
-from moorage.bench.results import NotRun, Parts, Rates, Report, Result, Round, write_report
+from moorage.bench.results import BenchmarkReport, NotRun, Parts, Rates, Round, WorkloadResult, write_report
 from moorage.bench.runner import new_report
 from moorage.bench.workload_files import FILE_NAME, read_workloads
 from tests.bench.files import BENCH
@@ -43,9 +43,9 @@ Words.
 """
 
 
-def result(name: str, *rounds: Round) -> Result:
+def result(name: str, *rounds: Round) -> WorkloadResult:
     rate = rounds[0].pods_per_second
-    return Result(
+    return WorkloadResult(
         name=name,
         pods=1,
         nodes=1,
@@ -72,7 +72,7 @@ def one(rate: float, cpu: float, reference: float | None = None, server: float |
     )
 
 
-def report(*results: Result, failed: str = "") -> Report:
+def report(*results: WorkloadResult, failed: str = "") -> BenchmarkReport:
     made = new_report("engine")
     made.workloads += results
     if failed:
@@ -148,7 +148,7 @@ def test_every_row_is_run_in_all_ways_that_are_wanted(tmp_path: Path) -> None:
     ids=["no report", "nothing", "one round", "all rounds", "failed"],
 )
 def test_what_is_measured_is_not_measured_again(
-    tmp_path: Path, written: Report | None, is_complete: bool
+    tmp_path: Path, written: BenchmarkReport | None, is_complete: bool
 ) -> None:
     output = tmp_path / "report.json"
     if written is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.decode import KINDS, convert
-from moorage.bench.object_store import Store
+from moorage.bench.object_store import ObjectStore
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client.client import Client
 from moorage.client.informer import Informer
@@ -23,7 +23,7 @@ class Place:
     """A store, its client, and what a listener heard."""
 
     def __init__(self) -> None:
-        self.store = Store(lambda: NOW)
+        self.store = ObjectStore(lambda: NOW)
         self.client = StoreClient(self.store)
         self.heard: list[tuple[str, str]] = []
 

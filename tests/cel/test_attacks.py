@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from moorage.cel.budget import COST_LIMIT, WORK_LIMIT, Budget, CostLimitError, Work, WorkLimitError
+from moorage.cel.budget import COST_LIMIT, WORK_LIMIT, Budget, CostLimitError, WorkBudget, WorkLimitError
 from moorage.cel.logic import BUDGET
 from moorage.cel.program import (
     MAX_EXPRESSION_BYTES,
@@ -65,7 +65,7 @@ TOO_MUCH_WORK = {
 
 @pytest.mark.parametrize("expression", TOO_COSTLY.values(), ids=TOO_COSTLY)
 def test_an_expression_cannot_cost_more_than_the_limit(expression: str) -> None:
-    work = Work(2 * COST_LIMIT)
+    work = WorkBudget(2 * COST_LIMIT)
     tracemalloc.start()
     with pytest.raises(CelError, match=CANCELLED):
         compile_selector(expression).matches(FACTS, work)
@@ -80,7 +80,7 @@ def test_an_expression_cannot_take_more_work_than_an_attempt_has(expression: str
     selector = compile_selector(expression)
     tracemalloc.start()
     with pytest.raises(WorkLimitError, match=f"exceeds the limit of {WORK_LIMIT} units of work"):
-        selector.matches(FACTS, Work())
+        selector.matches(FACTS, WorkBudget())
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < MAX_BYTES
@@ -95,7 +95,7 @@ FORGIVING = (
 
 @pytest.mark.parametrize("expression", FORGIVING)
 def test_no_operator_forgives_that_the_limit_was_reached(expression: str) -> None:
-    budget = Budget(Work())
+    budget = Budget(WorkBudget())
     budget.left = 200
     with pytest.raises(CostLimitError):
         compile_selector(expression)._evaluate({BUDGET: budget})
@@ -114,7 +114,7 @@ def test_equal_values_of_different_types_count_once() -> None:
         "1.0 in [1.0, 2.0] && !(3.0 in [1.0, 2.0])": True,
     }
     for expression, answer in answers.items():
-        assert compile_selector(expression).matches(FACTS, Work()) is answer, expression
+        assert compile_selector(expression).matches(FACTS, WorkBudget()) is answer, expression
 
 
 FAILING = {
@@ -132,7 +132,7 @@ FAILING = {
 @pytest.mark.parametrize(("expression", "reason"), FAILING.items(), ids=range(len(FAILING)))
 def test_odd_values_fail_as_expressions_do(expression: str, reason: str) -> None:
     with pytest.raises(CelError, match=reason):
-        compile_selector(expression).matches(FACTS, Work())
+        compile_selector(expression).matches(FACTS, WorkBudget())
 
 
 # Compiling
@@ -167,14 +167,14 @@ def test_the_deepest_expressions_need_few_calls_inside_each_other() -> None:
         sys.setrecursionlimit(depth + 500)
         try:
             selector = compile_selector(expression)
-            selector.matches(FACTS, Work())
+            selector.matches(FACTS, WorkBudget())
             assert selector.max_cost > 0 or opening == "!("
         finally:
             sys.setrecursionlimit(limit)
 
 
 def test_compiling_counts_as_work_once() -> None:
-    work = Work()
+    work = WorkBudget()
     compile_selector("1 + 1 == 2 && 3 > 2 && 7 != 9", work)
     spent = work.limit - work.left
     assert spent == 17 * TOKEN_WORK

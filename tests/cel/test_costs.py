@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from moorage.cel.budget import Budget, CostLimitError, Work
+from moorage.cel.budget import Budget, CostLimitError, WorkBudget
 from moorage.cel.logic import BUDGET
 from moorage.cel.program import CompileError, compile_selector
 from tests.cel.test_device_selectors import FACTS
@@ -49,7 +49,7 @@ def test_costs_are_kubernetes() -> None:
 
 
 def cost(expression: str) -> int | str:
-    budget = Budget(Work(10**9))
+    budget = Budget(WorkBudget(10**9))
     try:
         compile_selector(expression)._evaluate({**FACTS.variables(), BUDGET: budget})
     except CostLimitError:

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.api.decode import convert
 from moorage.api.devices import Device
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.cel.semver import parse_semver, parse_semver_leniently
 from moorage.cel.values import CelError
@@ -124,7 +124,7 @@ ANSWERS: dict[str, bool] = {
 
 @pytest.mark.parametrize(("expression", "answer"), ANSWERS.items(), ids=ANSWERS)
 def test_an_expression_has_an_answer(expression: str, answer: bool) -> None:
-    assert compile_selector(expression).matches(FACTS, Work(10**8)) is answer
+    assert compile_selector(expression).matches(FACTS, WorkBudget(10**8)) is answer
 
 
 FAILURES: dict[str, str] = {
@@ -150,7 +150,7 @@ FAILURES: dict[str, str] = {
 @pytest.mark.parametrize(("expression", "reason"), FAILURES.items(), ids=FAILURES)
 def test_an_expression_fails(expression: str, reason: str) -> None:
     with pytest.raises(CelError) as caught:
-        compile_selector(expression).matches(FACTS, Work(10**8))
+        compile_selector(expression).matches(FACTS, WorkBudget(10**8))
     assert str(caught.value) == reason
 
 
@@ -179,7 +179,7 @@ def test_an_expression_is_compiled_once() -> None:
 def test_a_device_that_cannot_be_described_fails_every_expression() -> None:
     unknown = convert({"name": "d", "attributes": {"names": {"strings": ["a"]}}}, Device)
     with pytest.raises(CelError, match="attribute names: unsupported attribute value"):
-        compile_selector("true").matches(DeviceFacts(DRIVER, unknown), Work())
+        compile_selector("true").matches(DeviceFacts(DRIVER, unknown), WorkBudget())
 
 
 ORDERED = [

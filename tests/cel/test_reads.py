@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moorage.api.decode import convert
 from moorage.api.devices import Device
-from moorage.cel.budget import WORK_LIMIT, Work, WorkLimitError
+from moorage.cel.budget import WORK_LIMIT, WorkBudget, WorkLimitError
 from moorage.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.cel.reads import MAX_LITERALS, MAX_NAMES
 from moorage.cel.values import CelError
@@ -174,7 +174,7 @@ def pairs(draw: s.Draw[Any]) -> tuple[str, Device, Device]:
 
 def outcome(expression: str, judged: Device) -> tuple[bool | str, int]:
     """What an expression says of a device, or how it fails, and the work of that."""
-    work = Work()
+    work = WorkBudget()
     try:
         return compile_selector(expression).matches(DeviceFacts(DRIVER, judged), work), work.left
     except CelError as error:

@@ -22,7 +22,7 @@ NAMES = 8
 """So few that objects of one name come and go."""
 
 
-class World:
+class ClientHarness:
     """A server, its clock, and a client to which nothing happens."""
 
     def __init__(self, seed: int = 1, history: int = 20_000) -> None:
@@ -122,12 +122,12 @@ async def settled() -> None:
 
 
 def in_world(
-    scenario: Callable[[World], Coroutine[Any, Any, None]], *, seed: int = 1, history: int = 20_000
+    scenario: Callable[[ClientHarness], Coroutine[Any, Any, None]], *, seed: int = 1, history: int = 20_000
 ) -> None:
     """Run a scenario to its end."""
 
     async def run() -> None:
-        world = World(seed, history)
+        world = ClientHarness(seed, history)
         try:
             await scenario(world)
         finally:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from moorage.client import credentials
-from moorage.client.authenticated import Authenticated
+from moorage.client.authenticated import AuthenticatedTransport
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access, from_kubeconfig, in_cluster
 from moorage.client.exec_credentials import ExecCredentials
@@ -471,7 +471,7 @@ def test_a_plugin_is_asked_once_and_again_when_what_it_gave_expires(tmp_path: Pa
         async with serving(_good) as server:
             endpoint = find_access(master=server.url).endpoint
             async with HttpTransport(endpoint) as transport:
-                authenticated = Authenticated(transport, credentials)
+                authenticated = AuthenticatedTransport(transport, credentials)
                 request = Request("GET", "/api/v1/nodes")
                 await asyncio.gather(*(authenticated.handle(request) for _ in range(5)))
                 assert _runs(tmp_path) == 1

@@ -17,19 +17,19 @@ from moorage.client.informer import Informer
 from moorage.client.kinds import CONFIG_MAP, NODE
 from moorage.http.transport import Response, Stream
 from tests.client.faults import refusal
-from tests.client.harness import Heard, World, in_world, running, settled
+from tests.client.harness import ClientHarness, Heard, in_world, running, settled
 from tests.client.scripted import ALL_SENT, Changed, ScriptedTransport, said, scripted_object, watched
 
 # -- odd servers, by script
 
 
-def _scripted(world: World, *answers: Response | Exception) -> tuple[Heard, ScriptedTransport]:
+def _scripted(world: ClientHarness, *answers: Response | Exception) -> tuple[Heard, ScriptedTransport]:
     transport = ScriptedTransport(world.clock, answers)
     return world.informer(transport), transport
 
 
 def test_a_server_that_ends_watches_at_once_is_not_asked_without_end() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         heard, transport = _scripted(world, watched(said("BOOKMARK", ALL_SENT)), watched())
         async with running(heard):
             await world.passes(60)
@@ -42,7 +42,7 @@ def test_a_server_that_ends_watches_at_once_is_not_asked_without_end() -> None:
 
 
 def test_pauses_grow_to_half_a_minute_and_no_two_clients_have_the_same() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         found = []
         for seed in (1, 2):
             transport = ScriptedTransport(world.clock, [refusal(503)])
@@ -62,7 +62,7 @@ def test_pauses_grow_to_half_a_minute_and_no_two_clients_have_the_same() -> None
 
 
 def test_a_server_that_always_says_expired_is_not_listed_without_end() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         heard, transport = _scripted(world, refusal(410))
         async with running(heard):
             await world.passes(60)
@@ -91,7 +91,7 @@ def test_an_object_that_makes_no_sense_is_left_out_and_the_others_are_not(
         said("ADDED", scripted_object("last", 14)),
     ]
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         client = Client(ScriptedTransport(world.clock, [watched(*events), refusal(503)]))
         heard = Heard(Informer(client, CONFIG_MAP, world.clock, decode=decode))
         async with running(heard):
@@ -104,7 +104,7 @@ def test_an_object_that_makes_no_sense_is_left_out_and_the_others_are_not(
 
 
 def test_another_object_of_the_same_name_is_told_as_gone_and_come() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         heard, _ = _scripted(
             world,
             watched(said("ADDED", scripted_object("one", 5, "first")), said("BOOKMARK", ALL_SENT)),
@@ -122,7 +122,7 @@ def test_a_server_restored_from_a_backup_is_listed_anew() -> None:
     earlier = {"metadata": {"resourceVersion": "4"}}
     restored = {"metadata": {"resourceVersion": "4", "annotations": {"k8s.io/initial-events-end": "true"}}}
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         heard, _ = _scripted(
             world,
             watched(said("ADDED", scripted_object("one", 5)), said("BOOKMARK", ALL_SENT)),
@@ -149,7 +149,7 @@ def test_versions_that_are_no_numbers_are_only_compared() -> None:
     two = scripted_object("two", 0)
     two["metadata"]["resourceVersion"] = "a/9"
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         client = Client(
             ScriptedTransport(
                 world.clock,
@@ -185,7 +185,7 @@ def test_a_watch_on_which_nothing_comes_is_begun_anew_after_a_minute_and_a_half(
         def close(self) -> None:
             self._closed.set()
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         heard, transport = _scripted(world, Response(200, Silent()), refusal(503))
         async with running(heard):
             await world.passes(89)
@@ -197,7 +197,7 @@ def test_a_watch_on_which_nothing_comes_is_begun_anew_after_a_minute_and_a_half(
 
 
 def test_bookmarks_keep_a_watch_of_a_quiet_kind_alive() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         transport = Changed(world.server.api)
         client = Client(transport, world.server.token)
         heard = Heard(Informer(client, NODE, world.clock, random=Random(1)))

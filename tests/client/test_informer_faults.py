@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from moorage.client.retry import Retrying
+from moorage.client.retry import RetryingTransport
 from tests.client.faults import Faults, FaultyTransport
-from tests.client.harness import Heard, World, in_world, versions
+from tests.client.harness import ClientHarness, Heard, in_world, versions
 
 SEEDS = range(4)
 WRITES = 60
@@ -47,10 +47,10 @@ EXPIRING = {
 }
 
 
-async def _lived_through(world: World, faults: Faults, seed: int) -> Heard:
+async def _lived_through(world: ClientHarness, faults: Faults, seed: int) -> Heard:
     """An informer that followed a busy server on a bad network, some time after all was well again."""
     transport = FaultyTransport(world.server.api, world.clock, NONE, seed)
-    heard = world.informer(Retrying(transport, world.clock, world.random), seed)
+    heard = world.informer(RetryingTransport(transport, world.clock, world.random), seed)
     running = asyncio.ensure_future(heard.informer.run())
     try:
         await world.passes(1)
@@ -75,7 +75,7 @@ async def _lived_through(world: World, faults: Faults, seed: int) -> Heard:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("faults", RESUMABLE.values(), ids=RESUMABLE)
 def test_every_change_is_told_once_and_in_order(faults: Faults, seed: int) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         heard = await _lived_through(world, faults, seed)
         assert heard.known == versions(await world.objects()) | _others(heard)
         assert heard.reported == world.history
@@ -87,7 +87,7 @@ def test_every_change_is_told_once_and_in_order(faults: Faults, seed: int) -> No
 @pytest.mark.parametrize("faults", EXPIRING.values(), ids=EXPIRING)
 @pytest.mark.parametrize("history", [5, 20_000])
 def test_what_is_known_in_the_end_is_what_the_server_has(faults: Faults, history: int, seed: int) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         heard = await _lived_through(world, faults, seed)
         assert heard.known == versions(await world.objects()) | _others(heard)
         happened = {(name, version) for type, name, version in world.history if type != "DELETED"}

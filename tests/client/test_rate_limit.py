@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from moorage.client.rate_limit import RateLimited
+from moorage.client.rate_limit import RateLimitedTransport
 from moorage.clock import VirtualClock
 from moorage.http.transport import Request, Response
 from tests.client.harness import settled
@@ -30,7 +30,7 @@ def test_when_requests_are_sent(qps: float, burst: int, expected: list[float]) -
     async def run() -> list[float]:
         clock = VirtualClock()
         transport = ScriptedTransport(clock, [Response(200, b"{}")])
-        limited = RateLimited(transport, clock, qps, burst)
+        limited = RateLimitedTransport(transport, clock, qps, burst)
         asking = [asyncio.ensure_future(limited.handle(GET)) for _ in expected]
         await _until_done(clock, asking)
         return transport.times
@@ -42,7 +42,7 @@ def test_a_bucket_that_was_not_used_is_full_and_no_fuller() -> None:
     async def run() -> list[float]:
         clock = VirtualClock()
         transport = ScriptedTransport(clock, [Response(200, b"{}")])
-        limited = RateLimited(transport, clock, 1, 2)
+        limited = RateLimitedTransport(transport, clock, 1, 2)
         await limited.handle(GET)
         clock.advance(100)
         asking = [asyncio.ensure_future(limited.handle(GET)) for _ in range(3)]
@@ -56,7 +56,7 @@ def test_who_no_longer_waits_gives_its_turn_back() -> None:
     async def run() -> list[float]:
         clock = VirtualClock()
         transport = ScriptedTransport(clock, [Response(200, b"{}")])
-        limited = RateLimited(transport, clock, 1, 1)
+        limited = RateLimitedTransport(transport, clock, 1, 1)
         await limited.handle(GET)
         given_up = asyncio.ensure_future(limited.handle(GET))
         await settled()

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from moorage.client.retry import Retrying
+from moorage.client.retry import RetryingTransport
 from moorage.clock import VirtualClock
 from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.http.transport import Request, Response
@@ -81,7 +81,7 @@ def _tried(
     async def run() -> tuple[ScriptedTransport, Response | BaseException]:
         clock = VirtualClock()
         transport = ScriptedTransport(clock, answers)
-        asking = asyncio.ensure_future(Retrying(transport, clock, Random(seed)).handle(request))
+        asking = asyncio.ensure_future(RetryingTransport(transport, clock, Random(seed)).handle(request))
         while not asking.done():
             await settled()
             clock.advance(TICK_SECONDS)

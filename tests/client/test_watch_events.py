@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorage.client.watch_events import Event, EventLines, is_newer, read_metadata
+from moorage.client.watch_events import EventLines, WatchEvent, is_newer, read_metadata
 from moorage.http.errors import ConnectionFailed, RequestError
 
 OBJECT = b'{"kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"7"}}'
@@ -27,7 +27,7 @@ LINES = {
 @pytest.mark.parametrize("case", LINES)
 def test_an_event_is_its_type_and_its_object(case: str) -> None:
     line, type, raw = LINES[case]
-    assert list(EventLines().read(line + b"\n")) == [Event(type, read_metadata(raw), raw)]
+    assert list(EventLines().read(line + b"\n")) == [WatchEvent(type, read_metadata(raw), raw)]
 
 
 @pytest.mark.parametrize("case", LINES)
@@ -36,7 +36,7 @@ def test_events_may_come_in_any_pieces(case: str) -> None:
     lines = EventLines()
     pieces = [bytes([each]) for each in line + b"\n\n" + line + b"\n"]
     assert [event for piece in pieces for event in lines.read(piece)] == 2 * [
-        Event(type, read_metadata(raw), raw)
+        WatchEvent(type, read_metadata(raw), raw)
     ]
     lines.check_end()
 

@@ -14,7 +14,7 @@ from moorage.client.kinds import CONFIG_MAP
 from moorage.http.errors import AnswerLost, ConnectionFailed, NoAccess
 from moorage.http.transport import Request, Response, Transport
 from tests.client.faults import refusal
-from tests.client.harness import World, config_map, in_default, in_world, running, settled, versions
+from tests.client.harness import ClientHarness, config_map, in_default, in_world, running, settled, versions
 from tests.client.scripted import BOOKMARK, Changed, Pieces, said, scripted_object, watched
 
 MANY = 1201
@@ -49,7 +49,7 @@ class NeverHeardOfWatchList(Changed):
 
 
 def test_the_state_comes_with_the_watch_where_that_is_offered() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         await world.client.create(CONFIG_MAP, "default", config_map("one", "1"))
         transport = Changed(world.server.api)
         heard = world.informer(transport)
@@ -65,7 +65,7 @@ def test_the_state_comes_with_the_watch_where_that_is_offered() -> None:
 
 
 def test_where_no_watch_list_is_offered_everything_is_listed_in_pages() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         for number in range(MANY):
             await world.client.create(CONFIG_MAP, "default", config_map(f"m-{number}", ""))
         transport = NoWatchList(world.server.api)
@@ -85,7 +85,7 @@ def test_where_no_watch_list_is_offered_everything_is_listed_in_pages() -> None:
 
 
 def test_it_is_asked_only_once_whether_watch_lists_are_offered() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         transport = NoWatchList(world.server.api)
         heard = world.informer(transport)
         async with running(heard):
@@ -97,7 +97,7 @@ def test_it_is_asked_only_once_whether_watch_lists_are_offered() -> None:
 
 
 def test_a_server_that_does_not_know_watch_lists_is_recognised_by_its_first_bookmark() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         await world.client.create(CONFIG_MAP, "default", config_map("one", "1"))
         heard = world.informer(NeverHeardOfWatchList(world.server.api))
         async with running(heard):
@@ -113,7 +113,7 @@ def test_pages_that_have_expired_are_replaced_by_one_list() -> None:
         def answer(self, query: dict[str, str]) -> Response | None:
             return refusal(410) if "continue" in query else super().answer(query)
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         for number in range(MANY):
             await world.client.create(CONFIG_MAP, "default", config_map(f"m-{number}", ""))
         transport = Forgetful(world.server.api)
@@ -174,7 +174,7 @@ FAILED_WATCH_LISTS: dict[str, Callable[[], Response]] = {
 def test_whatever_fails_a_watch_list_a_list_and_a_watch_take_its_place(
     failure: Callable[[], Response], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         await world.client.create(CONFIG_MAP, "default", config_map("one", "1"))
         transport = WatchListAnswer(world.server.api, failure)
         heard = world.informer(transport)
@@ -212,7 +212,7 @@ RETRIED_WATCH_LISTS: dict[str, Callable[[], Response]] = {
 def test_a_failure_that_says_nothing_of_watch_lists_is_retried_with_growing_pauses(
     failure: Callable[[], Response],
 ) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         transport = WatchListAnswer(world.server.api, failure)
         async with running(world.informer(transport)):
             await world.passes(120)
@@ -231,7 +231,7 @@ def test_a_watch_list_is_tried_again_at_the_first_full_list_after_five_minutes()
         def answer(self, query: dict[str, str]) -> Response | None:
             return None if self.has_them else super().answer(query)
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         transport = Upgraded(world.server.api, FAILED_WATCH_LISTS["etcd cannot report progress"])
         heard = world.informer(transport)
         heard.informer.listeners.clear()  # Objects that are decoded again are reported again.
@@ -258,7 +258,7 @@ def test_a_list_that_fails_in_place_of_a_watch_list_is_retried_with_growing_paus
         def answer(self, query: dict[str, str]) -> Response | None:
             return super().answer(query) or refusal(503)
 
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         partial_state = FAILED_WATCH_LISTS["a stream that ends early"]
         transport = Overloaded(world.server.api, partial_state)
         async with running(world.informer(transport)):

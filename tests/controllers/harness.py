@@ -23,7 +23,7 @@ from moorage.http.errors import RequestError
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.store import Change, Collection
 from moorage_cluster.controllers.cluster import Cluster
-from moorage_cluster.controllers.manager import MakeController, Manager
+from moorage_cluster.controllers.manager import ControllerManager, MakeController
 from tests.logs import add_handler, remove_handler
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class Harness:
         self.server.start()
         self.client = Client(self.server.api, self.server.token)
         self.cluster = Cluster(self.client, self.clock, Random(self._seed + 1))
-        self.manager = Manager(self.cluster, self._controllers)
+        self.manager = ControllerManager(self.cluster, self._controllers)
 
     def start(self) -> None:
         """Set the controllers going; with `run=False` nothing runs before this."""
@@ -87,7 +87,7 @@ class Harness:
         async def again() -> None:
             await self._end()
             self.cluster = Cluster(self.client, self.clock, Random(self._seed + 2))
-            self.manager = Manager(self.cluster, self._controllers)
+            self.manager = ControllerManager(self.cluster, self._controllers)
 
         self._await(again())
         self.start()

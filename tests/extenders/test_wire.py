@@ -47,9 +47,9 @@ def test_what_is_sent(sent: bytes, expected: str) -> None:
     assert sent.decode() == expected
 
 
-def result(**fields: Any) -> wire.FilterResult:
+def result(**fields: Any) -> wire.ExtenderFilterResult:
     empty: dict[str, Any] = {"nodes": None, "node_names": None, "failed": {}, "unresolvable": {}, "error": ""}
-    return wire.FilterResult(**{**empty, **fields})
+    return wire.ExtenderFilterResult(**{**empty, **fields})
 
 
 FILTERED = {
@@ -81,7 +81,7 @@ FILTERED = {
 
 
 @pytest.mark.parametrize(("raw", "expected"), FILTERED.values(), ids=FILTERED)
-def test_filter_results(raw: str, expected: wire.FilterResult) -> None:
+def test_filter_results(raw: str, expected: wire.ExtenderFilterResult) -> None:
     assert wire.read_filter_result(raw.encode()) == expected
 
 

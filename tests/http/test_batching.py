@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.http.batching import MAX_UNBATCHED, BatchWindow
-from moorage.http.client_connection import Connection
+from moorage.http.client_connection import HttpClientConnection
 from moorage.http.pipeline import Pipeline
 from moorage.http.pool import ConnectionPool
 from moorage.http.transport import Stream
@@ -86,9 +86,9 @@ class Tap(asyncio.Transport):
         self.is_open.set()
 
 
-async def opened() -> tuple[Tap, Connection, Stream]:
+async def opened() -> tuple[Tap, HttpClientConnection, Stream]:
     """A stream that has begun."""
-    tap, connection = Tap(), Connection()
+    tap, connection = Tap(), HttpClientConnection()
     connection.connection_made(tap)
     asking = asyncio.ensure_future(connection.ask(b"GET", True, 60.0))
     await asyncio.sleep(0)

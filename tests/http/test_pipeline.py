@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from moorage.client.retry import Retrying
+from moorage.client.retry import RetryingTransport
 from moorage.clock import VirtualClock
 from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import AnswerLost, ConnectionFailed
@@ -126,7 +126,7 @@ def test_requests_behind_an_answer_that_closes_the_connection_are_sent_again(run
     async def scenario() -> None:
         async with serving(behaviour) as server, _pipelining(server.url) as transport:
             clock = VirtualClock()
-            retrying = Retrying(transport, clock, Random(1))
+            retrying = RetryingTransport(transport, clock, Random(1))
             tasks = [asyncio.ensure_future(retrying.handle(post(f"n{number}"))) for number in range(40)]
             while not all(task.done() for task in tasks):
                 await asyncio.sleep(0)

@@ -43,7 +43,7 @@ USERS = {SCHEDULER: _account("moorage"), METRICS_READER: _account("moorage-metri
 Meddle = Callable[[Request], Awaitable[Response | None]]
 
 
-class RoleWorld(World):
+class RoleHarness(World):
     """A world in which the scheduler may do what its roles say."""
 
     def start_server(self) -> None:
@@ -80,7 +80,7 @@ class RoleWorld(World):
 class Road:
     """The scheduler's way to the API server, on which a test can meddle with requests."""
 
-    def __init__(self, world: RoleWorld) -> None:
+    def __init__(self, world: RoleHarness) -> None:
         self._world = world
         self._claims = _BindingCheck(world)
         self.meddle: Meddle = _leave_alone
@@ -97,7 +97,7 @@ async def _leave_alone(request: Request) -> Response | None:
 class _BindingCheck:
     """Does what v1.36 does and the embedded server does not: who gives devices must be allowed to bind."""
 
-    def __init__(self, world: RoleWorld) -> None:
+    def __init__(self, world: RoleHarness) -> None:
         self._world = world
 
     async def handle(self, request: Request) -> Response:
@@ -128,11 +128,11 @@ def refusal(code: int, reason: str) -> Response:
     return Response(code, msgspec.json.encode(status))
 
 
-def in_role_world(scenario: Callable[[RoleWorld], Awaitable[bool]]) -> bool:
+def in_role_harness(scenario: Callable[[RoleHarness], Awaitable[bool]]) -> bool:
     """What comes of a scenario."""
 
     async def run() -> bool:
-        world = RoleWorld()
+        world = RoleHarness()
         try:
             return await scenario(world)
         finally:

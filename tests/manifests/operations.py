@@ -20,14 +20,14 @@ from moorage.config.load import parse_config
 from moorage.http.transport import Request, Response
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
 from moorage.services.delegation import Authentication, Authorization
-from moorage.services.leader_election import LeaderElection
+from moorage.services.leader_election import LeaderElector
 from moorage.services.metrics import Metrics
 from moorage.services.serving import Endpoints, metric_routes
 from moorage_cluster.controllers.volume_provisioning import default_storage_class
-from tests.manifests.harness import METRICS_READER, NAMESPACE, RoleWorld, refusal
+from tests.manifests.harness import METRICS_READER, NAMESPACE, RoleHarness, refusal
 from tests.manifests.printing import Manifest
 
-Deed = Callable[[RoleWorld, list[Manifest]], Awaitable[bool]]
+Deed = Callable[[RoleHarness, list[Manifest]], Awaitable[bool]]
 
 GPU = "example.com/gpu"
 OURS: dict[str, Any] = {"schedulerName": "moorage"}
@@ -36,7 +36,7 @@ OURS: dict[str, Any] = {"schedulerName": "moorage"}
 # -- following
 
 
-async def schedules(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def schedules(world: RoleHarness, objects: list[Manifest]) -> bool:
     """A pod gets a node, for which everything must be known."""
     world.schedules(objects)
     await world.add_node("n1")
@@ -45,7 +45,7 @@ async def schedules(world: RoleWorld, objects: list[Manifest]) -> bool:
     return await world.node_of("p") == "n1"
 
 
-async def schedules_where_watches_do_not_list(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def schedules_where_watches_do_not_list(world: RoleHarness, objects: list[Manifest]) -> bool:
     """The same with an API server that cannot begin a watch with everything there is."""
 
     async def only_lists(request: Request) -> Response | None:
@@ -58,11 +58,11 @@ async def schedules_where_watches_do_not_list(world: RoleWorld, objects: list[Ma
 # -- telling
 
 
-async def tells_where_a_pod_went(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def tells_where_a_pod_went(world: RoleHarness, objects: list[Manifest]) -> bool:
     return await schedules(world, objects) and len(await world.events("Scheduled")) == 1
 
 
-async def counts_how_often_a_pod_found_no_place(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def counts_how_often_a_pod_found_no_place(world: RoleHarness, objects: list[Manifest]) -> bool:
     """The same words about the same pod make a series; the first ones change it by their condition."""
     world.schedules(objects)
     await world.add_node("n1")
@@ -77,7 +77,7 @@ async def counts_how_often_a_pod_found_no_place(world: RoleWorld, objects: list[
     return any(event.get("series") for event in await world.events("FailedScheduling"))
 
 
-async def says_why_a_pod_has_no_node(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def says_why_a_pod_has_no_node(world: RoleHarness, objects: list[Manifest]) -> bool:
     world.schedules(objects)
     await world.add_node("n1")
     await world.add_pod("p", cpu="9", **OURS)
@@ -86,7 +86,7 @@ async def says_why_a_pod_has_no_node(world: RoleWorld, objects: list[Manifest]) 
     return condition is not None and "Insufficient cpu" in condition["message"]
 
 
-async def says_so_of_a_pod_that_others_write_into(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def says_so_of_a_pod_that_others_write_into(world: RoleHarness, objects: list[Manifest]) -> bool:
     async def label_first(request: Request) -> Response | None:
         if request.path.endswith("/p/status"):
             world.road.meddle = _leave_alone
@@ -104,7 +104,7 @@ async def _leave_alone(request: Request) -> Response | None:
 # -- writing
 
 
-async def makes_room(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def makes_room(world: RoleHarness, objects: list[Manifest]) -> bool:
     world.schedules(objects)
     await world.add_priority("high", 1000)
     await world.add_node("n1")
@@ -115,7 +115,7 @@ async def makes_room(world: RoleWorld, objects: list[Manifest]) -> bool:
     return await world.node_of("high") == "n1"
 
 
-async def gives_a_volume_to_a_claim(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def gives_a_volume_to_a_claim(world: RoleHarness, objects: list[Manifest]) -> bool:
     await _add_claim(world, "kubernetes.io/no-provisioner")
     spec = {
         "capacity": {"storage": "1Gi"},
@@ -133,7 +133,7 @@ async def gives_a_volume_to_a_claim(world: RoleWorld, objects: list[Manifest]) -
     return (volume["spec"].get("claimRef") or {}).get("name") == "data"
 
 
-async def asks_for_a_volume_where_a_pod_is_going_to_be(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def asks_for_a_volume_where_a_pod_is_going_to_be(world: RoleHarness, objects: list[Manifest]) -> bool:
     await _add_claim(world, "example.com/by-hand")
     world.schedules(objects)
     await _add_pod_with_volume(world)
@@ -142,7 +142,7 @@ async def asks_for_a_volume_where_a_pod_is_going_to_be(world: RoleWorld, objects
     return (claim["metadata"].get("annotations") or {}).get(selected) == "n1"
 
 
-async def _add_claim(world: RoleWorld, provisioner: str) -> None:
+async def _add_claim(world: RoleHarness, provisioner: str) -> None:
     await world.client.create(STORAGE_CLASS, "", default_storage_class() | {"provisioner": provisioner})
     spec = {
         "accessModes": ["ReadWriteOnce"],
@@ -154,7 +154,7 @@ async def _add_claim(world: RoleWorld, provisioner: str) -> None:
     await world.client.create(PERSISTENT_VOLUME_CLAIM, "default", body)
 
 
-async def _add_pod_with_volume(world: RoleWorld) -> None:
+async def _add_pod_with_volume(world: RoleHarness) -> None:
     await world.add_node("n1")
     volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     await world.add_pod("p", **OURS, volumes=volumes)
@@ -164,7 +164,7 @@ async def _add_pod_with_volume(world: RoleWorld) -> None:
 # -- devices
 
 
-async def gives_a_device(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def gives_a_device(world: RoleHarness, objects: list[Manifest]) -> bool:
     world.schedules(objects)
     await _add_device(world)
     body = {
@@ -179,7 +179,9 @@ async def gives_a_device(world: RoleWorld, objects: list[Manifest]) -> bool:
     return await world.node_of("p") == "n1"
 
 
-async def gives_a_device_of_a_claim_that_others_write_into(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def gives_a_device_of_a_claim_that_others_write_into(
+    world: RoleHarness, objects: list[Manifest]
+) -> bool:
     """Nobody needs a second attempt for that."""
 
     async def label_first(request: Request) -> Response | None:
@@ -193,13 +195,13 @@ async def gives_a_device_of_a_claim_that_others_write_into(world: RoleWorld, obj
     return await gives_a_device(world, objects) and not await world.events("FailedScheduling")
 
 
-async def gives_a_device_for_a_resource(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def gives_a_device_for_a_resource(world: RoleHarness, objects: list[Manifest]) -> bool:
     world.schedules(objects)
     await _add_pod_with_resource(world)
     return await world.node_of("p") == "n1"
 
 
-async def takes_a_device_back(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def takes_a_device_back(world: RoleHarness, objects: list[Manifest]) -> bool:
     """A pod that cannot be bound after all leaves no claim of the scheduler's behind."""
 
     async def refuses_bindings(request: Request) -> Response | None:
@@ -212,7 +214,7 @@ async def takes_a_device_back(world: RoleWorld, objects: list[Manifest]) -> bool
     return has_failed and not await world.client.list(RESOURCE_CLAIM)
 
 
-async def _add_pod_with_resource(world: RoleWorld) -> None:
+async def _add_pod_with_resource(world: RoleHarness) -> None:
     await _add_device(world)
     resources = {"limits": {GPU: "1"}, "requests": {"cpu": "1", GPU: "1"}}
     container = {"name": "main", "image": "registry.example/app:1", "resources": resources}
@@ -220,7 +222,7 @@ async def _add_pod_with_resource(world: RoleWorld) -> None:
     await world.passes(3)
 
 
-async def _add_device(world: RoleWorld) -> None:
+async def _add_device(world: RoleHarness) -> None:
     """A node with one device, which stands for a resource."""
     await world.add_node("n1")
     group = {"apiVersion": "resource.k8s.io/v1"}
@@ -239,7 +241,7 @@ async def _add_device(world: RoleWorld) -> None:
 # -- leading
 
 
-async def leads(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def leads(world: RoleHarness, objects: list[Manifest]) -> bool:
     """Who has the lease still has it after others could have taken it."""
     election = _election(world, objects)
     task = asyncio.ensure_future(election.run(lambda: None, lambda: None))
@@ -250,29 +252,29 @@ async def leads(world: RoleWorld, objects: list[Manifest]) -> bool:
     return has_led
 
 
-async def tells_who_leads(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def tells_who_leads(world: RoleHarness, objects: list[Manifest]) -> bool:
     is_leading = await leads(world, objects)
     told = await world.client.list(CORE_EVENT, NAMESPACE)
     return is_leading and [event["reason"] for event in told] == ["LeaderElection"]
 
 
-def _election(world: RoleWorld, objects: list[Manifest]) -> LeaderElection:
+def _election(world: RoleHarness, objects: list[Manifest]) -> LeaderElector:
     config = parse_config(world.configuration(objects), "printed").leader_election
-    return LeaderElection(world.account, config, world.clock, Random(1), "me", metrics=Metrics())
+    return LeaderElector(world.account, config, world.clock, Random(1), "me", metrics=Metrics())
 
 
 # -- serving
 
 
-async def shows_metrics(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def shows_metrics(world: RoleHarness, objects: list[Manifest]) -> bool:
     return await _shows(world, "/metrics")
 
 
-async def shows_resources(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def shows_resources(world: RoleHarness, objects: list[Manifest]) -> bool:
     return await _shows(world, "/metrics/resources")
 
 
-async def _shows(world: RoleWorld, path: str) -> bool:
+async def _shows(world: RoleHarness, path: str) -> bool:
     """Whether the account for metrics gets an answer."""
     client, metrics = world.account, Metrics()
     endpoints = Endpoints(
@@ -286,7 +288,7 @@ async def _shows(world: RoleWorld, path: str) -> bool:
     return bool(asking.result().status == 200)
 
 
-async def knows_authorities(world: RoleWorld, objects: list[Manifest]) -> bool:
+async def knows_authorities(world: RoleHarness, objects: list[Manifest]) -> bool:
     """Client certificates of the cluster's authority are believed."""
     certificates = ClientCertificates(CertificateOptions(), Metrics().client_certificate_seconds)
     await certificates.look_up(world.account)

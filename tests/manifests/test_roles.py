@@ -6,7 +6,7 @@ import pytest
 
 from tests.manifests import operations as deeds
 from tests.manifests.grants import AUTHORITIES, Grant, grants, without
-from tests.manifests.harness import RoleWorld, in_role_world
+from tests.manifests.harness import RoleHarness, in_role_harness
 from tests.manifests.operations import Deed
 from tests.manifests.printing import Manifest, printed
 
@@ -55,11 +55,11 @@ def shown_by(grant: Grant) -> Deed:
 
 
 def is_done(deed: Deed, allowed: list[Manifest]) -> bool:
-    async def scenario(world: RoleWorld) -> bool:
+    async def scenario(world: RoleHarness) -> bool:
         await world.allow(allowed)
         return await deed(world, OBJECTS)
 
-    return in_role_world(scenario)
+    return in_role_harness(scenario)
 
 
 @pytest.mark.parametrize("deed", dict.fromkeys(map(shown_by, GRANTS)), ids=lambda deed: deed.__name__)

@@ -10,7 +10,7 @@ import pytest
 
 from moorage.client.kinds import NODE, POD
 from moorage.http.transport import Request, Response, Transport
-from tests.client.harness import World, in_world
+from tests.client.harness import ClientHarness, in_world
 from tests.http.sockets import counting_in_flight
 
 PODS = 40
@@ -41,7 +41,7 @@ class Admitted:
 def test_only_with_the_flag_several_requests_are_in_flight_on_a_connection(
     flags: tuple[str, ...], pipelines: bool
 ) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: ClientHarness) -> None:
         node = {"metadata": {"name": "node"}, "status": {"capacity": CAPACITY, "allocatable": CAPACITY}}
         await world.client.create(NODE, "", node)
         for number in range(PODS):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.client.kinds import NODE, POD, SERVICE
-from moorage.client.retry import Retrying
+from moorage.client.retry import RetryingTransport
 from moorage.http.transport import Transport
 from moorage.scheduler.scheduler import Scheduler
 from tests.client.faults import Faults, FaultyTransport
@@ -108,7 +108,7 @@ async def _recovered(world: World, scheduler: Scheduler) -> None:
 def test_nothing_is_lost_or_done_twice(faults: Faults, seed: int, retries: bool) -> None:
     async def scenario(world: World) -> None:
         faulty = FaultyTransport(world.line, world.clock, NONE, seed)
-        transport: Transport = Retrying(faulty, world.clock, world.random) if retries else faulty
+        transport: Transport = RetryingTransport(faulty, world.clock, world.random) if retries else faulty
         await world.add_node("n0")
         await world.add_node("n1", cpu="2", pods="3")
         scheduler = world.scheduler(transport=transport, seed=seed)
@@ -136,7 +136,7 @@ def test_the_important_pods_prevail(faults: Faults, seed: int) -> None:
         await world.add_node("n0")
         await world.add_node("n1", cpu="2", pods="3")
         faulty = FaultyTransport(world.line, world.clock, faults, seed)
-        scheduler = world.scheduler(transport=Retrying(faulty, world.clock, world.random), seed=seed)
+        scheduler = world.scheduler(transport=RetryingTransport(faulty, world.clock, world.random), seed=seed)
         await _live(
             world,
             STEPS,
@@ -157,7 +157,7 @@ def test_a_server_that_is_killed_and_comes_back_finds_its_scheduler_at_work(
         await world.add_node("n0")
         await world.add_node("n1")
         faulty = FaultyTransport(world.line, world.clock, Faults(slow=0.5), seed)
-        scheduler = world.scheduler(transport=Retrying(faulty, world.clock, world.random), seed=seed)
+        scheduler = world.scheduler(transport=RetryingTransport(faulty, world.clock, world.random), seed=seed)
         for _ in range(3):
             await _live(world, 12)
             world.kill_server()

@@ -14,7 +14,7 @@ from moorage.api.devices import (
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.kinds import RESOURCE_CLAIM
-from moorage.client.retry import Retrying
+from moorage.client.retry import RetryingTransport
 from moorage.http.errors import AnswerLost, RequestError
 from moorage.http.transport import Request, Response
 from moorage.plugins.dynamic_resources.pod_claims import FINALIZER, protected
@@ -111,7 +111,7 @@ def test_what_is_written_twice_because_the_answer_was_lost_is_written_once() -> 
     async def scenario(world: World) -> None:
         claim = protected(await _claim(world))
         forgetful = Forgetful(world)
-        client = Client(Retrying(forgetful, world.clock, world.random), world.server.token)
+        client = Client(RetryingTransport(forgetful, world.clock, world.random), world.server.token)
         writing = world.runs(ResourceClaimWriter(client).write_status(claim, _status("a")))
         await world.passes(30)
         assert forgetful.asked > 4

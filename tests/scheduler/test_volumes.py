@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from moorage.client.kinds import STORAGE_CLASS
-from moorage.client.retry import Retrying
+from moorage.client.retry import RetryingTransport
 from moorage_cluster.controllers.cluster import Cluster
-from moorage_cluster.controllers.manager import MakeController, Manager
+from moorage_cluster.controllers.manager import ControllerManager, MakeController
 from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
 from moorage_cluster.controllers.volume_provisioning import HostPathProvisioner, default_storage_class
 from tests.client.faults import Faults, FaultyTransport
@@ -21,7 +21,7 @@ SEEDS = range(3)
 
 def _controllers(world: World, *controllers: MakeController) -> None:
     cluster = Cluster(world.client, world.clock, Random(1))
-    world.runs(Manager(cluster, controllers).run())
+    world.runs(ControllerManager(cluster, controllers).run())
 
 
 def test_a_claim_that_is_bound_late_lets_its_pod_go() -> None:
@@ -88,7 +88,7 @@ def test_volumes_get_bound_on_a_bad_network(seed: int) -> None:
         _controllers(world, PersistentVolumeBinder, HostPathProvisioner)
         faults = Faults(lost=0.2, slow=0.2, answers=((409, 0.2), (503, 0.1)), cut=0.1)
         faulty = FaultyTransport(world.line, world.clock, faults, seed)
-        scheduler = world.scheduler(transport=Retrying(faulty, world.clock, world.random), seed=seed)
+        scheduler = world.scheduler(transport=RetryingTransport(faulty, world.clock, world.random), seed=seed)
         await world.client.create(STORAGE_CLASS, "", default_storage_class())
         await world.add_node("n1")
         await world.add_node("n2")

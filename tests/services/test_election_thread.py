@@ -27,7 +27,7 @@ from moorage.config.types import LeaderElection as Config
 from moorage.http.client_tls import client_context
 from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.services.election_thread import ElectionThread
-from moorage.services.leader_election import LeaderElection, LostLease
+from moorage.services.leader_election import LeaderElector, LostLease
 from tests.apiserver.running import RunningServer, start_server
 
 SHORT = replace(
@@ -73,8 +73,8 @@ def access(tmp_path: Path) -> Iterator[Access]:
             server.kill()
 
 
-def candidate(client: Client, clock: Clock) -> LeaderElection:
-    return LeaderElection(client, SHORT, clock, Random(1), "host_1")
+def candidate(client: Client, clock: Clock) -> LeaderElector:
+    return LeaderElector(client, SHORT, clock, Random(1), "host_1")
 
 
 def test_a_busy_main_loop_does_not_cost_the_lease(access: Access) -> None:

@@ -15,7 +15,7 @@ from moorage.client.kinds import CORE_EVENT, LEASE
 from moorage.config.duration import Duration
 from moorage.config.types import LeaderElection as Config
 from moorage.http.transport import Request
-from moorage.services.leader_election import ElectionConfigError, LeaderElection, LostLease, new_identity
+from moorage.services.leader_election import ElectionConfigError, LeaderElector, LostLease, new_identity
 from moorage.services.metrics import Metrics
 from tests.apiserver.client import settled
 from tests.services.faults import PausableClock, PausableLink, World
@@ -28,7 +28,7 @@ class Candidate:
         self.clock = PausableClock(world.clock)
         self.link = PausableLink(world.server.api, self.clock)
         self.metrics = Metrics()
-        self.election = LeaderElection(
+        self.election = LeaderElector(
             world.client(self.link),
             config or Config(),
             self.clock,
@@ -451,7 +451,7 @@ def test_bad_durations(case: str) -> None:
     async def test(world: World) -> None:
         config = replace(Config(), **changes)
         with pytest.raises(ElectionConfigError, match=message.replace("*", r"\*")):
-            LeaderElection(world.client(), config, world.clock, Random(1), "a")
+            LeaderElector(world.client(), config, world.clock, Random(1), "a")
 
     in_world(test)
 

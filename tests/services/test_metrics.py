@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from moorage.client.rate_limit import RateLimited
-from moorage.client.retry import Retrying
+from moorage.client.rate_limit import RateLimitedTransport
+from moorage.client.retry import RetryingTransport
 from moorage.clock import VirtualClock
 from moorage.http.errors import ConnectionFailed, NoAccess
 from moorage.http.transport import Request, Response
@@ -221,8 +221,8 @@ def test_requests_are_counted_and_timed() -> None:
     # The third is tried again, without more luck.
     answers = (Response(200, b"x" * 100), Response(404, b"{}"), Response(503, b""), NoAccess("gone"))
     observer, clock = MeasuredRequests(metrics, "api:6443"), VirtualClock()
-    limited = RateLimited(Server(*answers), clock, 1.0, 2, observer)
-    transport = Retrying(limited, clock, Random(1), observer)
+    limited = RateLimitedTransport(Server(*answers), clock, 1.0, 2, observer)
+    transport = RetryingTransport(limited, clock, Random(1), observer)
 
     async def ask() -> None:
         await transport.handle(Request("GET", "/api"))

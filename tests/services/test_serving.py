@@ -30,7 +30,7 @@ from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization, OpenPathError
 from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.health import PING, endpoint_routes
-from moorage.services.leader_election import LeaderElection
+from moorage.services.leader_election import LeaderElector
 from moorage.services.metrics import Metrics
 from moorage.services.server_tls import TlsOptions
 from moorage.services.serving import (
@@ -288,7 +288,7 @@ def test_the_bootstrap_roles_are_enough() -> None:
         world = scene.world
         client = world.client(token="scheduler-token")
         config = default_config().leader_election
-        election = LeaderElection(client, config, world.clock, Random(1), "a")
+        election = LeaderElector(client, config, world.clock, Random(1), "a")
         running = asyncio.ensure_future(election.run(lambda: None, lambda: None))
         await world.pass_time(5)
         assert election.is_leading

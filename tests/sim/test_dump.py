@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 from moorage.client.client import Client
-from moorage_cluster.dump import Brought, bring
+from moorage_cluster.dump import ImportResult, import_objects
 from tests.apiserver.client import Cluster, node, pod
 
 
-def brought(cluster: Cluster, documents: list[Any]) -> Brought:
+def brought(cluster: Cluster, documents: list[Any]) -> ImportResult:
     client = Client(cluster.server.api, cluster.server.token)
-    return asyncio.run(bring(client, documents))
+    return asyncio.run(import_objects(client, documents))
 
 
 def dump_of(cluster: Cluster, *paths: str) -> list[Any]:

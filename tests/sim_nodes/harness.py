@@ -14,7 +14,7 @@ from tests.controllers.harness import Harness
 IMAGE = "registry.example/app:1"
 
 
-class World(Harness):
+class NodesHarness(Harness):
     """Settings are those of the kubelets; latencies do not vary unless they are told to."""
 
     def __init__(
@@ -22,7 +22,7 @@ class World(Harness):
         nodes: NodeTemplate | None = None,
         count: int = 1,
         seed: int = 7,
-        before: Callable[[World], object] = lambda world: None,
+        before: Callable[[NodesHarness], object] = lambda world: None,
         runtime: Any = None,
         **settings: Any,
     ) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from moorage.client.kinds import NODE
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.harness import World
+from tests.sim_nodes.harness import NodesHarness
 
 TEMPLATE = NodeTemplate(
     cpu="8",
@@ -76,7 +76,7 @@ def affinity(value: str) -> dict[str, Any]:
 def test_a_pod_that_does_not_fit_is_refused(pod: dict[str, Any], reason: str, message: str) -> None:
     if "node_selector" in pod:
         pod = {"nodeSelector": pod["node_selector"]}
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         world.pod(
             "first",
             requests={"cpu": "7500m", "memory": "1Gi", "example.com/gpu": "1"},
@@ -107,7 +107,7 @@ def test_a_pod_that_does_not_fit_is_refused(pod: dict[str, Any], reason: str, me
     ],
 )
 def test_a_pod_that_fits_is_taken(pod: dict[str, Any]) -> None:
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         world.pod(
             "first", requests={"cpu": "7500m"}, container={"ports": [{"containerPort": 80, "hostPort": 8080}]}
         )
@@ -117,7 +117,7 @@ def test_a_pod_that_fits_is_taken(pod: dict[str, Any]) -> None:
 
 
 def test_a_full_node_takes_no_more_pods_until_one_ends() -> None:
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         world.pod("short", says={"duration": "10s"}, restartPolicy="Never")
         for name in ("b", "c", "d"):
             world.pod(name)
@@ -132,7 +132,7 @@ def test_a_full_node_takes_no_more_pods_until_one_ends() -> None:
 
 
 def test_a_taint_that_ends_pods_keeps_new_ones_away() -> None:
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         taint = {"key": "down", "effect": "NoExecute"}
         world.patch(NODE, "node-0", {"spec": {"taints": [taint]}})
         world.pod("a")

@@ -5,12 +5,12 @@ import pytest
 from moorage.client.kinds import NODE, POD
 from moorage_cluster.nodes.images import size_of
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.harness import World
+from tests.sim_nodes.harness import NodesHarness
 
 SMALL = NodeTemplate(memory="1Gi", reserved={}, ephemeral_storage="10Gi")
 
 
-def three_classes(world: World, best_effort: str, burstable: str, guaranteed: str) -> None:
+def three_classes(world: NodesHarness, best_effort: str, burstable: str, guaranteed: str) -> None:
     all_of_it = {"cpu": "1", "memory": guaranteed}
     world.pod("guaranteed", requests=all_of_it, limits=all_of_it, says={"usage": f"memory={guaranteed}"})
     world.pod("burstable", requests={"memory": "100Mi"}, says={"usage": f"memory={burstable}"})
@@ -18,7 +18,7 @@ def three_classes(world: World, best_effort: str, burstable: str, guaranteed: st
 
 
 def test_under_memory_pressure_best_effort_goes_first_then_burstable_and_guaranteed_stays() -> None:
-    with World(SMALL) as world:
+    with NodesHarness(SMALL) as world:
         # 1024Mi in all; above their requests they are by 400, 300 and nothing.
         three_classes(world, best_effort="400Mi", burstable="400Mi", guaranteed="250Mi")
         world.advance(9)
@@ -78,7 +78,7 @@ def test_under_memory_pressure_best_effort_goes_first_then_burstable_and_guarant
 
 
 def test_one_pod_a_round_until_it_is_enough() -> None:
-    with World(SMALL) as world:
+    with NodesHarness(SMALL) as world:
         for index in range(4):
             world.pod(f"p{index}", says={"usage": f"memory={300 + index}Mi"})
         world.advance(10)
@@ -88,7 +88,7 @@ def test_one_pod_a_round_until_it_is_enough() -> None:
 
 
 def test_critical_pods_stay() -> None:
-    with World(SMALL) as world:
+    with NodesHarness(SMALL) as world:
         world.pod("critical", says={"usage": "memory=990Mi"}, priorityClassName="system-node-critical")
         world.pod("modest", says={"usage": "memory=1Mi"})
         world.advance(30)
@@ -99,7 +99,7 @@ def test_critical_pods_stay() -> None:
 
 
 def test_memory_that_grows_brings_pressure_in_time() -> None:
-    with World(SMALL) as world:
+    with NodesHarness(SMALL) as world:
         world.pod("leak", says={"usage": "memory=100Mi+10Mi/s"})
         world.advance(80)
         assert world.phase("leak") == "Running"
@@ -108,7 +108,7 @@ def test_memory_that_grows_brings_pressure_in_time() -> None:
 
 
 def test_pods_are_held_to_what_is_allocatable_even_if_the_system_is_modest() -> None:
-    with World(NodeTemplate(memory="1Gi", reserved={"memory": "400Mi"})) as world:
+    with NodesHarness(NodeTemplate(memory="1Gi", reserved={"memory": "400Mi"})) as world:
         world.pod("a", says={"usage": "memory=600Mi"})
         world.advance(10)
         assert world.status("a")["message"].startswith(
@@ -118,7 +118,9 @@ def test_pods_are_held_to_what_is_allocatable_even_if_the_system_is_modest() -> 
 
 @pytest.mark.parametrize("sign", ["disk", "inodes"])
 def test_under_disk_pressure_unused_images_go_before_pods(sign: str) -> None:
-    with World(SMALL, eviction_hard=f"nodefs.{'available' if sign == 'disk' else 'inodesFree'}<15%") as world:
+    with NodesHarness(
+        SMALL, eviction_hard=f"nodefs.{'available' if sign == 'disk' else 'inodesFree'}<15%"
+    ) as world:
         world.pod(
             "once",
             container={"image": "registry.example/old:1"},
@@ -145,7 +147,7 @@ def test_under_disk_pressure_unused_images_go_before_pods(sign: str) -> None:
 
 
 def test_under_disk_pressure_the_pod_furthest_above_its_request_goes() -> None:
-    with World(SMALL) as world:
+    with NodesHarness(SMALL) as world:
         world.pod("asked", requests={"ephemeral-storage": "6Gi"}, says={"usage": "ephemeral-storage=5Gi"})
         world.pod("did-not-ask", says={"usage": "ephemeral-storage=4Gi"})
         world.advance(10)
@@ -158,7 +160,7 @@ def test_under_disk_pressure_the_pod_furthest_above_its_request_goes() -> None:
 
 
 def test_too_many_processes() -> None:
-    with World(SMALL, eviction_hard="pid.available<10%", max_pids=1000) as world:
+    with NodesHarness(SMALL, eviction_hard="pid.available<10%", max_pids=1000) as world:
         world.pod("fork-bomb", says={"usage": "pids=100+50/s"})
         world.pod("modest")
         world.advance(30)
@@ -170,7 +172,7 @@ def test_too_many_processes() -> None:
 
 
 def test_a_container_that_uses_more_disk_than_it_may_takes_its_pod_with_it() -> None:
-    with World(SMALL) as world:
+    with NodesHarness(SMALL) as world:
         side = {"name": "side", "image": "registry.example/side:1"}
         main = {
             "name": "main",

@@ -13,7 +13,7 @@ from moorage.client.kinds import NODE
 from moorage_cluster.cli.kubelets import read_kubelets
 from moorage_cluster.nodes.kubelet_config import Kubelets, configured
 from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
-from tests.sim_nodes.harness import World
+from tests.sim_nodes.harness import NodesHarness
 
 HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 TEMPLATE = NodeTemplate(cpu="4", memory="8Gi", ephemeral_storage="100Gi")
@@ -25,7 +25,7 @@ def kubelets(template: NodeTemplate = TEMPLATE, **fields: Any) -> Kubelets:
 
 def allocatable(found: Kubelets) -> dict[str, str]:
     """What a node has for pods that was made as it is wanted."""
-    with World(found.template, eviction_hard=found.settings.eviction_hard) as world:
+    with NodesHarness(found.template, eviction_hard=found.settings.eviction_hard) as world:
         left: dict[str, str] = world.get(NODE, "node-0")["status"]["allocatable"]
         return left
 
@@ -109,7 +109,7 @@ def test_a_soft_threshold_evicts_after_its_grace_period() -> None:
         evictionPressureTransitionPeriod="30s",
     )
     chosen = {name: getattr(found.settings, name) for name in KubeletSettings.__slots__}
-    with World(found.template, **{**chosen, "jitter": 0.0}) as world:
+    with NodesHarness(found.template, **{**chosen, "jitter": 0.0}) as world:
         world.pod("a", says={"usage": "memory=600Mi"})
         world.advance(50)
         assert world.node_conditions()["MemoryPressure"] == "True"

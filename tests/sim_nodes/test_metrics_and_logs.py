@@ -9,7 +9,7 @@ from moorage.apimachinery.errors import ApiError
 from moorage.client.kinds import NAMESPACE, POD
 from moorage_cluster.nodes.logs import Logs
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.harness import World
+from tests.sim_nodes.harness import NodesHarness
 
 TEMPLATE = NodeTemplate(reserved={"cpu": "100m", "memory": "256Mi"})
 
@@ -22,7 +22,7 @@ def usages(metrics: Manifest) -> dict[str, Any]:
 
 
 def test_what_pods_use() -> None:
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         world.create(NAMESPACE, {"metadata": {"name": "other"}})
         world.pod("said", says={"usage": "cpu=200m,memory=100Mi"})
         world.pod("throttled", limits={"cpu": "100m"}, says={"usage": "cpu=2,memory=1Mi"})
@@ -43,7 +43,7 @@ def test_what_pods_use() -> None:
 
 
 def test_what_nodes_use() -> None:
-    with World(TEMPLATE, count=2) as world:
+    with NodesHarness(TEMPLATE, count=2) as world:
         world.pod("a", says={"usage": "cpu=200m,memory=100Mi"})
         world.advance(5)
         metrics = world.nodes.node_metrics()
@@ -58,7 +58,7 @@ def test_what_nodes_use() -> None:
 
 
 def test_what_containers_write() -> None:
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         logs: Any = Logs(world.now)
         world.pod("a", says={"duration": "5s", "exit-code": "1"})
         with pytest.raises(

@@ -8,7 +8,7 @@ import pytest
 from moorage.api.manifests import Manifest, moment
 from moorage.client.kinds import LEASE, NODE, POD
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.harness import World
+from tests.sim_nodes.harness import NodesHarness
 
 BARE: Manifest = {
     "metadata": {"name": "old"},
@@ -16,11 +16,11 @@ BARE: Manifest = {
 }
 
 
-def lease(world: World, name: str = "node-0") -> dict[str, Any]:
+def lease(world: NodesHarness, name: str = "node-0") -> dict[str, Any]:
     return world.get(LEASE, name, "kube-node-lease")
 
 
-def renewals(world: World, name: str, seconds: float) -> list[float]:
+def renewals(world: NodesHarness, name: str, seconds: float) -> list[float]:
     """When a node's lease is renewed."""
     seen: list[str] = []
 
@@ -35,7 +35,7 @@ def renewals(world: World, name: str, seconds: float) -> list[float]:
 
 
 def test_extended_resources_of_the_capacity_become_allocatable() -> None:
-    with World(NodeTemplate()) as world:
+    with NodesHarness(NodeTemplate()) as world:
 
         def after(amount: str | None) -> str | None:
             capacity = {"status": {"capacity": {"example.com/tape": amount}}}
@@ -57,7 +57,7 @@ def test_a_node_looks_like_a_real_one() -> None:
         taints=({"key": "dedicated", "value": "blue", "effect": "NoSchedule"},),
         resources={"example.com/gpu": "4"},
     )
-    with World(template, count=4) as world:
+    with NodesHarness(template, count=4) as world:
         node = world.get(NODE, "node-3")
         status, labels = node["status"], node["metadata"]["labels"]
         assert labels["kubernetes.io/hostname"] == "node-3"
@@ -85,7 +85,7 @@ def test_a_node_looks_like_a_real_one() -> None:
 
 
 def test_more_nodes_get_new_names_and_addresses() -> None:
-    with World(NodeTemplate(), count=2) as world:
+    with NodesHarness(NodeTemplate(), count=2) as world:
         world._settling(world.nodes.create(NodeTemplate(), 2))
         nodes = world.list(NODE)
         assert [node["metadata"]["name"] for node in nodes] == ["node-0", "node-1", "node-2", "node-3"]
@@ -94,14 +94,14 @@ def test_more_nodes_get_new_names_and_addresses() -> None:
 
 
 def test_nodes_that_are_there_are_not_made_again() -> None:
-    with World(NodeTemplate(), count=2) as world:
+    with NodesHarness(NodeTemplate(), count=2) as world:
         made = world._settling(world.nodes.ensure(NodeTemplate(), 4))
         assert [node["metadata"]["name"] for node in made] == ["node-2", "node-3"]
         assert world._settling(world.nodes.ensure(NodeTemplate(), 4)) == []
 
 
 def test_leases_are_renewed_every_ten_seconds() -> None:
-    with World(NodeTemplate(), count=2) as world:
+    with NodesHarness(NodeTemplate(), count=2) as world:
         moments = renewals(world, "node-0", 60)
         assert 5 <= len(moments) <= 6
         gaps = [later - earlier for earlier, later in itertools.pairwise(moments)]
@@ -115,7 +115,7 @@ def test_leases_are_renewed_every_ten_seconds() -> None:
 
 
 def test_a_lease_that_somebody_removed_comes_back() -> None:
-    with World(NodeTemplate()) as world:
+    with NodesHarness(NodeTemplate()) as world:
         world.advance(15)
         world.delete(LEASE, "node-0", "kube-node-lease")
         world.advance(15)
@@ -123,7 +123,7 @@ def test_a_lease_that_somebody_removed_comes_back() -> None:
 
 
 def test_the_status_is_written_every_five_minutes_and_when_it_changes() -> None:
-    with World(NodeTemplate()) as world:
+    with NodesHarness(NodeTemplate()) as world:
         world.advance(20)
         first = world.get(NODE, "node-0")
         assert "images" not in first["status"] or not first["status"]["images"]
@@ -145,7 +145,7 @@ def test_the_status_is_written_every_five_minutes_and_when_it_changes() -> None:
 
 @pytest.mark.parametrize("how", ["annotation", "method"])
 def test_a_node_without_heartbeats_is_cut_off(how: str) -> None:
-    with World(NodeTemplate()) as world:
+    with NodesHarness(NodeTemplate()) as world:
         world.pod("a", says={"duration": "60s"}, restartPolicy="Never")
         world.pod("b")
         world.pod("gone")
@@ -186,7 +186,7 @@ def test_a_node_without_heartbeats_is_cut_off(how: str) -> None:
 
 
 def test_a_node_that_is_taken_for_dead_but_lives_says_so() -> None:
-    with World(NodeTemplate()) as world:
+    with NodesHarness(NodeTemplate()) as world:
         world.advance(15)
         unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
         world.patch(NODE, "node-0", unknown, type="strategic", subresource="status")
@@ -196,7 +196,7 @@ def test_a_node_that_is_taken_for_dead_but_lives_says_so() -> None:
 
 
 def test_a_pod_that_ended_while_its_node_was_cut_off_is_told_later() -> None:
-    with World(NodeTemplate()) as world:
+    with NodesHarness(NodeTemplate()) as world:
         world.pod("a", says={"duration": "20s"}, restartPolicy="Never")
         world.pod("crashes", says={"duration": "20s"})
         world.advance(15)
@@ -212,7 +212,7 @@ def test_a_pod_that_ended_while_its_node_was_cut_off_is_told_later() -> None:
 
 
 def test_a_node_that_was_there_before_gets_what_it_lacks() -> None:
-    with World(before=lambda world: world.create(NODE, BARE)) as world:
+    with NodesHarness(before=lambda world: world.create(NODE, BARE)) as world:
         node = world.get(NODE, "old")
         assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "old"
         assert node["spec"]["podCIDR"] == "10.128.0.0/24"
@@ -231,21 +231,21 @@ def test_addresses_of_nodes_that_were_there_before_are_not_given_again() -> None
         "spec": {"podCIDR": "10.128.0.0/24"},
         "status": {**BARE["status"], "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]},
     }
-    with World(before=lambda world: world.create(NODE, taken)) as world:
+    with NodesHarness(before=lambda world: world.create(NODE, taken)) as world:
         made = world._settling(world.nodes.create(NodeTemplate()))[0]
         assert made["spec"]["podCIDR"] == "10.128.1.0/24"
         assert made["status"]["addresses"][0]["address"] == "10.0.0.2"
 
 
 def test_pods_that_ran_before_go_on() -> None:
-    def before(world: World) -> None:
+    def before(world: NodesHarness) -> None:
         world.create(NODE, BARE)
         world.pod("a", "old", says={"duration": "60s"}, restartPolicy="Never", requests={"cpu": "3"})
         world.pod("done", "old", restartPolicy="Never")
         world.run_pods(where=lambda pod: pod["metadata"]["name"] == "a")
         world.run_pods("Succeeded", where=lambda pod: pod["metadata"]["name"] == "done")
 
-    with World(before=before) as world:
+    with NodesHarness(before=before) as world:
         world.advance(30)
         assert world.phase("a") == "Running"
         assert world.container("a")["restartCount"] == 0
@@ -264,7 +264,7 @@ def test_a_container_that_was_about_to_start_again_does_so() -> None:
         "ended": {"state": {"terminated": ended}},
     }
 
-    def before(world: World) -> None:
+    def before(world: NodesHarness) -> None:
         world.create(NODE, BARE)
         for name, state in states.items():
             world.pod(name, "old")
@@ -272,7 +272,7 @@ def test_a_container_that_was_about_to_start_again_does_so() -> None:
             status = {"phase": "Running", "containerStatuses": [{**container, **state}]}
             world.patch(POD, name, {"status": status}, subresource="status")
 
-    with World(before=before) as world:
+    with NodesHarness(before=before) as world:
         world.advance(1)
         for name in states:
             assert "running" in world.state(name)
@@ -280,7 +280,7 @@ def test_a_container_that_was_about_to_start_again_does_so() -> None:
 
 
 def test_a_node_that_is_deleted_is_gone() -> None:
-    with World(NodeTemplate()) as world:
+    with NodesHarness(NodeTemplate()) as world:
         world.advance(15)
         world.delete(NODE, "node-0")
         world.advance(15)
@@ -293,7 +293,7 @@ def test_a_node_that_is_deleted_is_gone() -> None:
 
 def test_the_same_seed_gives_the_same_history() -> None:
     def history(seed: int) -> list[dict[str, Any]]:
-        with World(NodeTemplate(), count=2, seed=seed, jitter=0.5) as world:
+        with NodesHarness(NodeTemplate(), count=2, seed=seed, jitter=0.5) as world:
             for index in range(4):
                 world.pod(f"p{index}", f"node-{index % 2}")
             world.advance(10)

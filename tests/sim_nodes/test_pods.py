@@ -6,13 +6,13 @@ import pytest
 
 from moorage.client.kinds import CORE_EVENT, PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_CLAIM
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.harness import IMAGE, World
+from tests.sim_nodes.harness import IMAGE, NodesHarness
 
 NODE = NodeTemplate()
 
 
 def test_a_pod_starts_after_its_image_was_pulled() -> None:
-    with World(NODE, start_seconds=1, pull_seconds=2) as world:
+    with NodesHarness(NODE, start_seconds=1, pull_seconds=2) as world:
         world.pod("a")
         status = world.status("a")
         assert (status["phase"], status["startTime"]) == ("Pending", "2026-03-01T12:00:00Z")
@@ -52,7 +52,7 @@ def test_a_pod_starts_after_its_image_was_pulled() -> None:
 
 
 def test_status_says_which_generation_of_the_spec_it_is_about() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", activeDeadlineSeconds=5000)
         world.advance(5)
         assert world.status("a")["observedGeneration"] == 1
@@ -62,7 +62,7 @@ def test_status_says_which_generation_of_the_spec_it_is_about() -> None:
 
 
 def test_a_pod_has_the_usual_events() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a")
         world.advance(5)
         assert [reason for reason, _ in world.events("a")] == ["Pulling", "Pulled", "Created", "Started"]
@@ -77,7 +77,7 @@ def test_a_pod_has_the_usual_events() -> None:
 
 
 def test_each_transition_is_one_write() -> None:
-    with World(NODE, normal_events=False) as world:
+    with NodesHarness(NODE, normal_events=False) as world:
         world.advance(15)
         pod = world.pod("a")
         before = int(pod["metadata"]["resourceVersion"])
@@ -88,14 +88,14 @@ def test_each_transition_is_one_write() -> None:
 
 
 def test_a_pod_of_the_hosts_network_has_the_hosts_address() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", hostNetwork=True)
         world.advance(5)
         assert world.status("a")["podIP"] == "10.0.0.1"
 
 
 def test_a_job_is_done_after_its_duration() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", says={"duration": "30s"}, restartPolicy="Never")
         world.advance(32)
         assert world.phase("a") == "Running"
@@ -109,7 +109,7 @@ def test_a_job_is_done_after_its_duration() -> None:
 
 
 def test_a_job_can_fail() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", says={"duration": "5s", "exit-code": "3"}, restartPolicy="Never")
         world.advance(10)
         assert world.phase("a") == "Failed"
@@ -119,7 +119,7 @@ def test_a_job_can_fail() -> None:
 
 
 def test_a_container_that_crashes_starts_again_with_growing_pauses() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         pod = world.pod("a", says={"duration": "5s", "exit-code": "1"})
         world.advance(8)
         assert world.state("a")["terminated"]["exitCode"] == 1
@@ -149,7 +149,7 @@ def test_init_containers_run_one_after_another_and_sidecars_stay() -> None:
         {"name": "side", "image": IMAGE, "restartPolicy": "Always"},
         {"name": "last", "image": IMAGE},
     ]
-    with World(NODE, pull_seconds=0, init_seconds=2) as world:
+    with NodesHarness(NODE, pull_seconds=0, init_seconds=2) as world:
         world.pod("a", initContainers=inits, says={"duration": "10s"}, restartPolicy="Never")
         assert world.state("a", "first") == {"waiting": {"reason": "PodInitializing"}}
         assert world.state("a") == {"waiting": {"reason": "PodInitializing"}}
@@ -174,7 +174,7 @@ def test_init_containers_run_one_after_another_and_sidecars_stay() -> None:
 
 
 def test_a_failed_init_container_fails_the_pod_if_nothing_restarts() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod(
             "a",
             initContainers=[{"name": "first", "image": IMAGE}],
@@ -199,7 +199,7 @@ def test_a_failed_init_container_fails_the_pod_if_nothing_restarts() -> None:
     ],
 )
 def test_a_pod_may_become_ready_later(says: dict[str, str], container: dict[str, Any]) -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", says=says, container=container)
         world.advance(22)
         assert (world.phase("a"), world.ready("a")) == ("Running", "False")
@@ -210,7 +210,7 @@ def test_a_pod_may_become_ready_later(says: dict[str, str], container: dict[str,
 
 
 def test_readiness_gates_have_a_say() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", readinessGates=[{"conditionType": "example.com/lb"}])
         world.advance(5)
         ready = world.conditions("a")["Ready"]
@@ -222,7 +222,7 @@ def test_readiness_gates_have_a_say() -> None:
 
 
 def test_a_pod_that_takes_too_long_fails() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", activeDeadlineSeconds=20)
         world.advance(19)
         assert world.phase("a") == "Running"
@@ -241,7 +241,7 @@ def test_a_pod_that_takes_too_long_fails() -> None:
     ],
 )
 def test_a_deleted_pod_stops_within_its_grace_period(grace: int, gone_after: int) -> None:
-    with World(NODE, stop_seconds=4) as world:
+    with NodesHarness(NODE, stop_seconds=4) as world:
         world.pod("a", terminationGracePeriodSeconds=grace)
         world.advance(5)
         world.delete(POD, "a")
@@ -252,7 +252,7 @@ def test_a_deleted_pod_stops_within_its_grace_period(grace: int, gone_after: int
 
 
 def test_a_shorter_grace_period_counts_even_if_it_comes_later() -> None:
-    with World(NODE, stop_seconds=20) as world:
+    with NodesHarness(NODE, stop_seconds=20) as world:
         world.pod("a")
         world.advance(5)
         world.delete(POD, "a")
@@ -263,7 +263,7 @@ def test_a_shorter_grace_period_counts_even_if_it_comes_later() -> None:
 
 
 def test_a_pod_with_a_finalizer_ends_and_stays() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a")
         world.advance(5)
         world.patch(POD, "a", {"metadata": {"finalizers": ["example.com/keep"]}})
@@ -276,7 +276,7 @@ def test_a_pod_with_a_finalizer_ends_and_stays() -> None:
 
 
 def test_a_pod_that_vanishes_leaves_its_room_to_others() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", requests={"cpu": "7"})
         world.advance(5)
         world.delete(POD, "a", grace_seconds=0)
@@ -287,7 +287,7 @@ def test_a_pod_that_vanishes_leaves_its_room_to_others() -> None:
 
 
 def test_a_pod_that_somebody_declares_ended_is_ended() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", requests={"cpu": "7"})
         world.advance(5)
         world.patch(POD, "a", {"status": {"phase": "Failed", "reason": "Lost"}}, subresource="status")
@@ -300,7 +300,7 @@ def test_a_pod_that_somebody_declares_ended_is_ended() -> None:
 
 
 def test_a_pod_of_the_same_name_is_another_pod() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", says={"duration": "10s"}, restartPolicy="Never")
         world.advance(5)
         world.delete(POD, "a", grace_seconds=0)
@@ -310,7 +310,7 @@ def test_a_pod_of_the_same_name_is_another_pod() -> None:
 
 
 def test_a_pod_waits_for_its_volume() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
         world.create(PERSISTENT_VOLUME_CLAIM, {"metadata": {"name": "data"}, "spec": claim})
         world.pod("a", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
@@ -322,7 +322,7 @@ def test_a_pod_waits_for_its_volume() -> None:
 
 
 def test_a_pod_waits_for_its_devices() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
         world.create(
             RESOURCE_CLAIM, {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [request]}}}
@@ -339,7 +339,7 @@ def test_a_pod_waits_for_its_devices() -> None:
 
 
 def test_memory_above_the_limit_is_killed_and_starts_again() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", limits={"memory": "100Mi"}, says={"usage": "memory=50Mi+10Mi/s"})
         world.advance(8)
         state = world.state("a")["terminated"]
@@ -350,7 +350,7 @@ def test_memory_above_the_limit_is_killed_and_starts_again() -> None:
 
 
 def test_a_limit_of_the_whole_pod_counts_for_containers_without_one() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         whole = {"limits": {"memory": "100Mi"}, "requests": {"memory": "50Mi"}}
         world.pod("a", resources=whole, says={"usage": "memory=200Mi"}, restartPolicy="Never")
         world.advance(5)
@@ -358,7 +358,7 @@ def test_a_limit_of_the_whole_pod_counts_for_containers_without_one() -> None:
 
 
 def test_annotations_may_change_while_a_pod_runs() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", restartPolicy="Never")
         world.advance(20)
         world.patch(POD, "a", {"metadata": {"annotations": {"moorage.io/duration": "30s"}}})
@@ -369,7 +369,7 @@ def test_annotations_may_change_while_a_pod_runs() -> None:
 
 
 def test_an_annotation_that_cannot_be_read_is_told_and_ignored() -> None:
-    with World(NODE) as world:
+    with NodesHarness(NODE) as world:
         world.pod("a", says={"duration": "soon"})
         world.advance(5)
         assert world.phase("a") == "Running"

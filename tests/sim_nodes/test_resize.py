@@ -4,23 +4,23 @@ from typing import Any
 
 from moorage.client.kinds import POD
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.sim_nodes.harness import World
+from tests.sim_nodes.harness import NodesHarness
 
 TEMPLATE = NodeTemplate(cpu="8", reserved={})
 
 
-def resize(world: World, name: str, cpu: str) -> None:
+def resize(world: NodesHarness, name: str, cpu: str) -> None:
     container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
     world.patch(POD, name, {"spec": {"containers": [container]}}, type="strategic", subresource="resize")
 
 
-def resources(world: World, name: str) -> tuple[Any, Any]:
+def resources(world: NodesHarness, name: str) -> tuple[Any, Any]:
     status = world.container(name)
     return status["resources"], status["allocatedResources"]
 
 
 def test_a_pod_gets_what_it_asks_for_if_there_is_room() -> None:
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         world.pod("a", requests={"cpu": "1"})
         world.advance(5)
         assert resources(world, "a") == ({"requests": {"cpu": "1"}}, {"cpu": "1"})
@@ -36,7 +36,7 @@ def test_a_pod_gets_what_it_asks_for_if_there_is_room() -> None:
 
 
 def test_a_pod_waits_for_resources_that_are_not_there() -> None:
-    with World(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as world:
         world.pod("a", requests={"cpu": "1"})
         world.pod("b", requests={"cpu": "6"})
         world.advance(5)

@@ -11,7 +11,7 @@ from moorage.client.kinds import NODE, POD
 from moorage_cluster.nodes.settings import NodeTemplate
 from moorage_cluster.nodes.simulated_program import Program
 from moorage_cluster.nodes.workload import Ended, Host, Probed, Report, StartDelayed, Started, Tell
-from tests.sim_nodes.harness import World
+from tests.sim_nodes.harness import NodesHarness
 
 ADDRESS = "127.64.0.2"
 
@@ -81,7 +81,7 @@ class FakeRuntime:
         return self.workloads["real"]
 
 
-class RuntimeWorld(World):
+class RuntimeWorld(NodesHarness):
     """A world with one pod, whose main container is real and has been told to start."""
 
     def __init__(self, **spec: Any) -> None:
@@ -103,7 +103,7 @@ class RuntimeWorld(World):
 
 def test_a_pod_waits_for_its_sandbox() -> None:
     runtime = FakeRuntime()
-    with World(NodeTemplate(), runtime=runtime) as world:
+    with NodesHarness(NodeTemplate(), runtime=runtime) as world:
         world.pod("a", container={"name": "real"})
         world.advance(60)
         assert (runtime.is_prepared, runtime.main.asked) == (True, [])
@@ -180,7 +180,7 @@ def test_a_deleted_pod_goes_when_its_containers_have_ended() -> None:
 
 def test_sidecars_end_before_their_pod_has() -> None:
     runtime = FakeRuntime()
-    with World(NodeTemplate(), runtime=runtime) as world:
+    with NodesHarness(NodeTemplate(), runtime=runtime) as world:
         sidecar = {"name": "real", "image": "app", "restartPolicy": "Always"}
         runtime.is_ready = True
         world.pod("a", initContainers=[sidecar], restartPolicy="Never", says={"duration": "5s"})
@@ -204,7 +204,7 @@ NODE_BEFORE = {
 def test_what_is_gone_with_its_kubelet_begins_again_with_init_containers() -> None:
     runtime = FakeRuntime()
 
-    def before(world: World) -> None:
+    def before(world: NodesHarness) -> None:
         world.create(NODE, NODE_BEFORE)
         init = {"name": "real-init", "image": "app"}
         world.pod("a", "old", container={"name": "real"}, initContainers=[init])
@@ -214,7 +214,7 @@ def test_what_is_gone_with_its_kubelet_begins_again_with_init_containers() -> No
         status = {"podIP": "127.99.0.9", "podIPs": [{"ip": "127.99.0.9"}], "initContainerStatuses": [ended]}
         world.patch(POD, "a", {"status": status}, subresource="status")
 
-    with World(before=before, runtime=runtime) as world:
+    with NodesHarness(before=before, runtime=runtime) as world:
         runtime.is_ready = True
         runtime.wake()
         world.advance(5)

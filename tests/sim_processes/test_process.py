@@ -16,7 +16,7 @@ from moorage_cluster.nodes.log_options import LogOptions
 from moorage_cluster.nodes.workload import Ended, Probed, StartDelayed, Started
 from moorage_cluster.processes.command import Command, CommandError
 from moorage_cluster.processes.container_log import ContainerLog
-from moorage_cluster.processes.container_process import ContainerProcess, Surroundings
+from moorage_cluster.processes.container_process import ContainerContext, ContainerProcess
 from moorage_cluster.processes.sweeping import Sweeper
 from moorage_cluster.processes.tasks import Tasks
 from tests.sim_processes.test_container_log import START
@@ -37,7 +37,7 @@ class Container:
         self.problem = ""
         self._woken = asyncio.Event()
         self._command = Command(words, {"PATH": os.environ["PATH"]}, folder, str)
-        around = Surroundings(
+        around = ContainerContext(
             self.clock,
             self.tasks,
             sweeper,

@@ -26,7 +26,7 @@ class _Everything:
         return self._local.is_idle
 
 
-class World(Harness):
+class ClusterHarness(Harness):
     """A cluster that is up, with its nodes ready."""
 
     local: LocalCluster
@@ -46,7 +46,7 @@ class World(Harness):
         self.server, self.client = self.local.server, self.local.client
         self.manager = _Everything(self.local)  # type: ignore[assignment]
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> ClusterHarness:
         return self
 
     def nodes_of(self, app: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from moorage.client.kinds import (
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.local import LocalSettings
 from tests.up.census import count_entries
-from tests.up.harness import World
+from tests.up.harness import ClusterHarness
 from tests.up.objects import apart, budget, claim, claim_template, job, pod, workload
 
 ROUNDS = 2
@@ -83,7 +83,7 @@ def volume(claim: str) -> dict[str, Any]:
     return {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
 
 
-def churn(world: World, number: int) -> None:
+def churn(world: ClusterHarness, number: int) -> None:
     """A namespace comes with workloads of all kinds, and goes with them."""
     namespace = f"namespace-{number}"
     world.create(NAMESPACE, {"metadata": {"name": namespace}})
@@ -98,7 +98,7 @@ def churn(world: World, number: int) -> None:
 def test_nothing_that_is_kept_of_workloads_grows_with_how_many_there_were() -> None:
     settings = LocalSettings(nodes=2, server=Settings(event_ttl_seconds=20))
     counts = []
-    with World(settings) as world:
+    with ClusterHarness(settings) as world:
         for first in range(0, 3 * ROUNDS, ROUNDS):
             for number in range(first, first + ROUNDS):
                 churn(world, number)

@@ -9,7 +9,7 @@ import pytest
 from moorage.client.kinds import CORE_EVENT, DAEMON_SET, DEPLOYMENT, NODE, POD
 from moorage_cluster.local import LocalSettings
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.up.harness import World
+from tests.up.harness import ClusterHarness
 from tests.up.objects import Manifest, pod, workload
 
 HEARTBEATS = "moorage.io/heartbeats"
@@ -19,8 +19,8 @@ UNREACHABLE = {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with World(LocalSettings(nodes=3, template=NodeTemplate(zones=1))) as world:
+def world() -> Iterator[ClusterHarness]:
+    with ClusterHarness(LocalSettings(nodes=3, template=NodeTemplate(zones=1))) as world:
         yield world
 
 
@@ -34,7 +34,7 @@ def tolerating(seconds: int | None) -> list[Manifest]:
     return [toleration if seconds is None else {**toleration, "tolerationSeconds": seconds}]
 
 
-def test_a_node_whose_heartbeats_stop(world: World) -> None:
+def test_a_node_whose_heartbeats_stop(world: ClusterHarness) -> None:
     world.create(
         DEPLOYMENT, workload("Deployment", "quick", replicas=3, pods={"tolerations": tolerating(30)})
     )
@@ -76,7 +76,7 @@ def test_a_node_whose_heartbeats_stop(world: World) -> None:
     assert len(world.nodes_of("agent")) == 3
 
 
-def test_a_node_that_is_deleted(world: World) -> None:
+def test_a_node_that_is_deleted(world: ClusterHarness) -> None:
     world.create(DEPLOYMENT, workload("Deployment", "web", replicas=3))
     world.create(DAEMON_SET, workload("DaemonSet", "agent"))
     world.advance(10)

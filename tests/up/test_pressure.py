@@ -9,19 +9,19 @@ import pytest
 from moorage.client.kinds import NODE, POD
 from moorage_cluster.local import LocalSettings
 from moorage_cluster.nodes.settings import NodeTemplate
-from tests.up.harness import World
+from tests.up.harness import ClusterHarness
 from tests.up.objects import pod
 
 PRESSURE = ("memory-pressure", "NoSchedule")
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    with World(LocalSettings(nodes=1, template=NodeTemplate(memory="4Gi", zones=1))) as world:
+def world() -> Iterator[ClusterHarness]:
+    with ClusterHarness(LocalSettings(nodes=1, template=NodeTemplate(memory="4Gi", zones=1))) as world:
         yield world
 
 
-def test_best_effort_goes_first_and_guaranteed_stays(world: World) -> None:
+def test_best_effort_goes_first_and_guaranteed_stays(world: ClusterHarness) -> None:
     """Each uses more of its node over time, the further above its request the lower its class."""
     all_of_it = {"cpu": "500m", "memory": "1Gi"}
     world.create(POD, pod("guaranteed", **all_of_it, limits=all_of_it, says={"usage": "memory=900Mi"}))
@@ -61,7 +61,7 @@ def test_best_effort_goes_first_and_guaranteed_stays(world: World) -> None:
     assert world.phases()["guaranteed"] == "Running"
 
 
-def until(world: World, name: str, phase: str) -> None:
+def until(world: ClusterHarness, name: str, phase: str) -> None:
     """Let time pass until a pod is in a phase, five minutes at most."""
     for _ in range(300):
         if world.phases()[name] == phase:

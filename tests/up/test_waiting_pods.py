@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from moorage.client.kinds import CORE_EVENT, NODE, POD
 from moorage_cluster.local import LocalSettings
-from tests.up.harness import World
+from tests.up.harness import ClusterHarness
 from tests.up.objects import node, pod
 
 
 def test_what_fails_again_and_again_is_one_series() -> None:
-    with World(LocalSettings(nodes=1)) as world:
+    with ClusterHarness(LocalSettings(nodes=1)) as world:
         world.create(POD, pod("large", cpu="64"))
         world.advance(1800, step=10)  # Even without any news, it is tried again every five minutes.
         told = [each for each in world.list(CORE_EVENT) if each["reason"] == "FailedScheduling"]

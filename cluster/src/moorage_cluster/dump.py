@@ -34,9 +34,9 @@ _RANKS: Final = {
     )
 }  # fmt: skip
 """The order of creation by kind: referenced objects before the referring ones, owners before owned ones."""
-_NOT_BROUGHT: Final = frozenset(("Event", "Endpoints", "EndpointSlice", "Lease", "ResourceQuota"))
+_NOT_IMPORTED: Final = frozenset(("Event", "Endpoints", "EndpointSlice", "Lease", "ResourceQuota"))
 """Kinds that are not imported: the cluster creates them itself, or they would block the import of others."""
-_SERVERS_OWN: Final = (
+_SERVER_OWNED_FIELDS: Final = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink", "managedFields",
     "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
@@ -50,7 +50,7 @@ _BATCH: Final = 50
 
 
 @dataclass(slots=True)
-class Brought:
+class ImportResult:
     """The result of an import."""
 
     created: int = 0
@@ -60,26 +60,26 @@ class Brought:
     """One line for each object that the server rejected."""
 
 
-async def bring(client: Client, documents: Iterable[Any]) -> Brought:
+async def import_objects(client: Client, documents: Iterable[Any]) -> ImportResult:
     """Create all objects of a dump that the server accepts."""
     kinds = await served_kinds(client)
     manifests = sorted(
         flattened(documents, "dump"), key=lambda obj: _RANKS.get(str(obj.get("kind")), len(_RANKS))
     )
-    brought = Brought()
+    brought = ImportResult()
     uids: dict[str, str] = {}
     for index, manifest in enumerate(manifests):
         if index % _BATCH == 0:
             await asyncio.sleep(0)
         kind = kinds.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
-        if manifest.get("kind") in _NOT_BROUGHT:
+        if manifest.get("kind") in _NOT_IMPORTED:
             continue
         if kind is None:
             named = [str(manifest[key]) for key in ("apiVersion", "kind") if manifest.get(key)]
             brought.unknown_kinds.add(" ".join(named) or "an object without a kind")
             continue
         try:
-            await _bring_one(client, kind, manifest, uids)
+            await _import_one(client, kind, manifest, uids)
             brought.created += 1
         except RequestError as error:
             if error.already_exists:
@@ -103,11 +103,11 @@ def flattened(documents: Iterable[Any], where: str) -> Iterator[Manifest]:
             yield dict(document)
 
 
-async def _bring_one(client: Client, kind: Kind, manifest: Manifest, uids: dict[str, str]) -> None:
+async def _import_one(client: Client, kind: Kind, manifest: Manifest, uids: dict[str, str]) -> None:
     obj = copy(manifest)
     meta = obj.setdefault("metadata", {})
     old_uid = str(meta.get("uid", ""))
-    for key in _SERVERS_OWN:
+    for key in _SERVER_OWNED_FIELDS:
         meta.pop(key, None)
     owners = [owner for owner in meta.pop("ownerReferences", None) or () if owner.get("uid") in uids]
     if owners:
@@ -128,10 +128,10 @@ async def _bring_one(client: Client, kind: Kind, manifest: Manifest, uids: dict[
         uids[old_uid] = stored["metadata"]["uid"]
     if status and kind.name not in ("Node", "Namespace"):
         # A node has its status already, and a terminating namespace becomes active here.
-        await _bring_status(client, kind, stored, status)
+        await _import_status(client, kind, stored, status)
 
 
-async def _bring_status(client: Client, kind: Kind, stored: Manifest, status: Manifest) -> None:
+async def _import_status(client: Client, kind: Kind, stored: Manifest, status: Manifest) -> None:
     try:
         await client.update(kind, {**stored, "status": status}, "status")
     except RequestError as error:

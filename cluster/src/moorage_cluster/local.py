@@ -20,13 +20,13 @@ from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
-from moorage_cluster.controllers.manager import Manager
+from moorage_cluster.controllers.manager import ControllerManager
 from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from moorage_cluster.controllers.workload_controllers import WORKLOAD_CONTROLLERS
-from moorage_cluster.dump import Brought, bring
+from moorage_cluster.dump import ImportResult, import_objects
 from moorage_cluster.manifest_files import FileObject, create_objects
 from moorage_cluster.nodes.logs import Logs
 from moorage_cluster.nodes.settings import KubeletSettings, NodeTemplate
@@ -53,10 +53,10 @@ class LocalSettings:
     """Address and port at which processes reach the API server, if containers run as processes."""
 
 
-class Prepared(NamedTuple):
+class PreparedCluster(NamedTuple):
     """The initial objects of a cluster."""
 
-    dump: Brought
+    dump: ImportResult
     refused: list[str]
     """A line for each object of a file that the server rejected."""
 
@@ -85,7 +85,7 @@ class LocalCluster:
             self._runtime = LocalRuntime(self.client, settings.run_containers_with, clock, random)
         self._logs = Logs(clock.utc_now, self._runtime.read_log if self._runtime is not None else None)
         cluster = Cluster(self.client, clock, random)
-        self._manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
+        self._manager = ControllerManager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
         self.nodes = SimulatedNodes(
             cluster, settings.kubelets, seed=random.getrandbits(32), runtime=self._runtime
         )
@@ -98,7 +98,7 @@ class LocalCluster:
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
 
-    async def prepare(self, files: Iterable[FileObject] = (), dump: Iterable[Any] = ()) -> Prepared:
+    async def prepare(self, files: Iterable[FileObject] = (), dump: Iterable[Any] = ()) -> PreparedCluster:
         """Create the initial objects: those of a dump, nodes up to their number, those of files.
 
         Existing objects, from an earlier run with the same data directory, are kept. No component runs before
@@ -106,10 +106,10 @@ class LocalCluster:
         """
         with suppress(RequestError):
             await self.client.create(STORAGE_CLASS, "", default_storage_class())
-        brought = await bring(self.client, dump)
+        brought = await import_objects(self.client, dump)
         self._may_work.set()
         await self.nodes.ensure(self._settings.template, self._settings.nodes)
-        return Prepared(brought, await create_objects(self.client, files))
+        return PreparedCluster(brought, await create_objects(self.client, files))
 
     async def run(self) -> None:
         """Run all components until cancelled; all but the API server wait for the dump."""
@@ -163,7 +163,7 @@ class _Measured:
 
 def _metrics(
     kind: str, plural: str, namespaced: bool, measure: Callable[[str | None], list[Manifest]]
-) -> Resource:
-    return Resource(
+) -> APIResource:
+    return APIResource(
         "metrics.k8s.io", "v1beta1", kind, plural, namespaced, verbs=_READ_ONLY, source=_Measured(measure)
     )

@@ -10,7 +10,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Remembered(Generic[T, R]):
+class IdentityCache(Generic[T, R]):
     """Cached results of a function of pods or nodes, for a limited number of recent objects.
 
     Hints are called for thousands of waiting pods at each event: values that a hint derives from the pod

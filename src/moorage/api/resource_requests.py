@@ -15,7 +15,7 @@ from moorage.api.base import ResourceList
 from moorage.api.names import is_pod_level_resource, is_scalar_resource
 from moorage.api.pod import Container, ContainerStatus, Pod
 from moorage.api.quantity import NANO, Quantity, parse_quantity, round_up
-from moorage.api.remembered import Remembered
+from moorage.api.remembered import IdentityCache
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -77,7 +77,7 @@ def pod_requests(
     return total
 
 
-spec_requests: Remembered[Pod, Mapping[str, int]] = Remembered(pod_requests)
+spec_requests: IdentityCache[Pod, Mapping[str, int]] = IdentityCache(pod_requests)
 """A pod's requests in billionths, by resource, as in its spec; cached, because several plugins read them."""
 
 

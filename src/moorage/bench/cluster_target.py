@@ -16,8 +16,8 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.bench.concurrency import at_once
 from moorage.bench.pod_watch import PodWatch
-from moorage.bench.process_usage import Usage, own_usage
-from moorage.bench.target import Prepared, WorkloadFailed
+from moorage.bench.process_usage import ProcessUsage, own_usage
+from moorage.bench.target import PreparedObject, WorkloadFailed
 from moorage.client.client import Client
 from moorage.client.informer import Informer
 from moorage.client.kinds import (
@@ -130,14 +130,14 @@ class ClusterTarget:
 
     # -- objects
 
-    async def prepared(self, manifest: Manifest) -> Prepared | None:
+    async def prepared(self, manifest: Manifest) -> PreparedObject | None:
         """An object as the server requires it."""
         kind = await self._kind(manifest)
         if kind == POD:
             manifest = await self._admissible_pod(manifest)
         elif kind == CSI_NODE:
             manifest = {**manifest, "metadata": {**manifest["metadata"], "namespace": ""}}
-        return Prepared(kind, _Body(manifest, msgspec.Raw(msgspec.json.encode(manifest))))
+        return PreparedObject(kind, _Body(manifest, msgspec.Raw(msgspec.json.encode(manifest))))
 
     async def _kind(self, manifest: Manifest) -> Kind:
         """The resource of a kind; unknown kinds are looked up by discovery."""
@@ -191,7 +191,7 @@ class ClusterTarget:
         self._created[kind, meta.namespace, meta.name] = bool(meta.finalizers)
         return stored
 
-    async def create(self, prepared: Prepared, namespace: str) -> str:
+    async def create(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object, then write its status, which creation ignores."""
         kind, body = prepared
         place = namespace if kind.namespaced else ""
@@ -251,7 +251,7 @@ class ClusterTarget:
         """Empty: only the scheduler's metrics have them."""
         return {}
 
-    def usage(self) -> Mapping[str, Usage]:
+    def usage(self) -> Mapping[str, ProcessUsage]:
         """This process's usage."""
         return {"generator": own_usage()}
 

@@ -17,11 +17,11 @@ from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.bench.object_store import Store
+from moorage.bench.object_store import ObjectStore
 from moorage.bench.pod_watch import PodWatch
-from moorage.bench.process_usage import Usage, forget_peak, own_usage
+from moorage.bench.process_usage import ProcessUsage, forget_peak, own_usage
 from moorage.bench.store_client import StoreClient, StoreInformer
-from moorage.bench.target import Prepared, WorkloadFailed
+from moorage.bench.target import PreparedObject, WorkloadFailed
 from moorage.client import kinds
 from moorage.client.kinds import POD, Kind
 from moorage.clock import Clock, LoopClock
@@ -71,7 +71,7 @@ class EngineTarget:
 
     def __init__(self, config: SchedulerConfiguration | None, clock: Clock) -> None:
         self.notes: list[str] = []
-        self._store = Store(utc_now)
+        self._store = ObjectStore(utc_now)
         self._metrics = Metrics(Random(_SEED))
         self._stopwatch = _Stopwatch(self._metrics)
         client = StoreClient(self._store)
@@ -103,7 +103,7 @@ class EngineTarget:
 
     # -- objects
 
-    async def prepared(self, manifest: Manifest) -> Prepared | None:
+    async def prepared(self, manifest: Manifest) -> PreparedObject | None:
         """An object, decoded; None for a kind that scheduling does not read."""
         name = str(manifest.get("kind"))
         if name not in KINDS:
@@ -111,9 +111,9 @@ class EngineTarget:
             if note not in self.notes:
                 self.notes.append(note)
             return None
-        return Prepared(_KINDS[name], convert(manifest, KINDS[name]))
+        return PreparedObject(_KINDS[name], convert(manifest, KINDS[name]))
 
-    async def create(self, prepared: Prepared, namespace: str) -> str:
+    async def create(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object, then yield to the event loop."""
         name = self._store.create(prepared.kind, namespace, prepared.body).name
         await asyncio.sleep(0)
@@ -144,7 +144,7 @@ class EngineTarget:
         """The duration of every attempt so far, in seconds."""
         return self._stopwatch.attempts
 
-    def usage(self) -> Mapping[str, Usage]:
+    def usage(self) -> Mapping[str, ProcessUsage]:
         """This process's usage: scheduler, store and generator share it."""
         return {"scheduler": own_usage()}
 

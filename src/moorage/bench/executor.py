@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from moorage.api.manifests import Manifest, copy
 from moorage.bench.base_objects import PodSource, base_namespace, nodes
 from moorage.bench.concurrency import at_once, overlapping
-from moorage.bench.metrics_collector import Collection
+from moorage.bench.metrics_collector import MetricsCollector
 from moorage.bench.ops import (
     Barrier,
     Churn,
@@ -29,9 +29,9 @@ from moorage.bench.ops import (
 )
 from moorage.bench.params import ATTEMPTED as ATTEMPTED_STAGE
 from moorage.bench.params import seconds
-from moorage.bench.pod_watch import ATTEMPTED, SCHEDULED, PodGroup, selected
-from moorage.bench.results import Result
-from moorage.bench.target import Prepared, Target, WorkloadFailed
+from moorage.bench.pod_watch import ATTEMPTED, SCHEDULED, PodSelection, selected
+from moorage.bench.results import WorkloadResult
+from moorage.bench.target import PreparedObject, Target, WorkloadFailed
 from moorage.bench.workload_files import PlannedWorkload
 from moorage.client.kinds import POD
 from moorage.client.waiting import sleep
@@ -69,11 +69,11 @@ class Executor:
         self._namespaces: dict[str, int] = {}
         """Number of pods in each namespace that no operation has waited for yet."""
         self._nodes = 0
-        self._collection: Collection | None = None
-        self._results: list[tuple[str, Result]] = []
+        self._collection: MetricsCollector | None = None
+        self._results: list[tuple[str, WorkloadResult]] = []
         self._background: set[asyncio.Task[None]] = set()
 
-    async def run(self) -> list[Result]:
+    async def run(self) -> list[WorkloadResult]:
         """Run all operations; returns one result for each measurement."""
         try:
             for index, op in enumerate(self._workload.ops):
@@ -114,7 +114,7 @@ class Executor:
                 await sleep(self._clock, seconds(op.duration))
             case StartCollectingMetrics():
                 await self._start_collecting(
-                    op.name or f"op{index}", PodGroup(op.namespaces, op.label_selector)
+                    op.name or f"op{index}", PodSelection(op.namespaces, op.label_selector)
                 )
             case StopCollectingMetrics():
                 await self._stop_collecting()
@@ -191,7 +191,7 @@ class Executor:
         source = PodSource(op, self._workload.templates, self._workload.default_pod_template, namespace)
         ready = await self._prepared_pods(source, op.count)
         if op.collect_metrics:
-            await self._start_collecting(namespace, PodGroup([namespace]))
+            await self._start_collecting(namespace, PodSelection([namespace]))
         if op.steady_state:
             await self._keep_steady(op, namespace, ready)
         else:
@@ -199,11 +199,11 @@ class Executor:
             if op.skip_wait_to_completion:
                 self._namespaces[namespace] += op.count
             else:
-                await self._until_so_far(PodGroup([namespace]), op.count, SCHEDULED)
+                await self._until_so_far(PodSelection([namespace]), op.count, SCHEDULED)
         if op.collect_metrics:
             await self._stop_collecting()
 
-    async def _prepared_pods(self, source: PodSource, count: int) -> list[list[Prepared]]:
+    async def _prepared_pods(self, source: PodSource, count: int) -> list[list[PreparedObject]]:
         """All pods of an operation with what each needs, ready before the first is created.
 
         Each is decoded separately, even if all are equal, as pods from a server are.
@@ -213,21 +213,21 @@ class Executor:
             for index in range(count)
         ]
 
-    async def _ready(self, manifest: Manifest) -> Prepared:
+    async def _ready(self, manifest: Manifest) -> PreparedObject:
         prepared = await self._target.prepared(manifest)
         assert prepared is not None, manifest.get("kind")
         return prepared
 
-    async def _create_all(self, pods: list[list[Prepared]], namespace: str) -> None:
+    async def _create_all(self, pods: list[list[PreparedObject]], namespace: str) -> None:
         if self._collection is not None:
             self._collection.creating()
         await at_once(self._create_pod(parts, namespace) for parts in pods)
 
-    async def _create_pod(self, parts: list[Prepared], namespace: str) -> None:
+    async def _create_pod(self, parts: list[PreparedObject], namespace: str) -> None:
         for part in parts:
             await self._create_prepared(part, namespace)
 
-    async def _create_prepared(self, prepared: Prepared, namespace: str) -> str:
+    async def _create_prepared(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object, and record the time: a pod's latency begins here."""
         began_at = perf_counter()
         name = await self._target.create(prepared, namespace)
@@ -235,9 +235,9 @@ class Executor:
             self._target.pods.was_created((namespace, name), began_at)
         return name
 
-    async def _keep_steady(self, op: CreatePods, namespace: str, pods: list[list[Prepared]]) -> None:
+    async def _keep_steady(self, op: CreatePods, namespace: str, pods: list[list[PreparedObject]]) -> None:
         """Delete and recreate all pods whenever all are scheduled, until the duration is over."""
-        group, cycles = PodGroup([namespace]), 0
+        group, cycles = PodSelection([namespace]), 0
         ends_at = self._clock.now() + seconds(op.duration)
         while (left := ends_at - self._clock.now()) > 0:
             await self._create_all(pods, namespace)
@@ -251,7 +251,7 @@ class Executor:
             raise WorkloadFailed("no pod at all got scheduled in the time that the operation has")
 
     async def _delete_pods(self, op: DeletePods) -> None:
-        found = self._target.pods.pods(PodGroup([op.namespace], op.label_selector))
+        found = self._target.pods.pods(PodSelection([op.namespace], op.label_selector))
         if not op.delete_pods_per_second:
             await at_once(self._delete_pod(*key) for key in selected(found))
             return
@@ -271,12 +271,12 @@ class Executor:
                 raise WorkloadFailed(f"unknown namespace {namespace}")
         at_least = ATTEMPTED if op.stage_requirement == ATTEMPTED_STAGE else SCHEDULED
         for namespace in op.namespaces or list(self._namespaces):
-            group = PodGroup([namespace], op.label_selector)
+            group = PodSelection([namespace], op.label_selector)
             await self._until_so_far(group, self._namespaces[namespace], at_least)
             if at_least == SCHEDULED:
                 self._namespaces[namespace] = 0
 
-    async def _until_so_far(self, group: PodGroup, count: int, at_least: int) -> None:
+    async def _until_so_far(self, group: PodSelection, count: int, at_least: int) -> None:
         try:
             await within(self._clock, self._wait_seconds, self._target.pods.until(group, count, at_least))
         except TimeoutError:
@@ -316,7 +316,7 @@ class Executor:
             yield number
             number += 1
 
-    async def _create_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
+    async def _create_on_and_on(self, op: Churn, ready: list[PreparedObject], namespace: str) -> None:
         """Create objects at a steady rate, independently of the server's latency."""
         async with overlapping(_MAX_CHURNED) as begin:
             async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
@@ -325,7 +325,7 @@ class Executor:
                 for each in ready:
                     await begin(partial(self._create_or_leave, each, namespace))
 
-    async def _recreate_on_and_on(self, op: Churn, ready: list[Prepared], namespace: str) -> None:
+    async def _recreate_on_and_on(self, op: Churn, ready: list[PreparedObject], namespace: str) -> None:
         names = [[""] * op.number for _ in ready]
         async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
             place = number % op.number
@@ -336,7 +336,7 @@ class Executor:
                 else:
                     known[place] = await self._create_or_leave(each, namespace)
 
-    async def _create_or_leave(self, prepared: Prepared, namespace: str) -> str:
+    async def _create_or_leave(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object; returns the empty name if it is rejected."""
         if self._collection is not None:
             self._collection.creating()
@@ -348,10 +348,10 @@ class Executor:
 
     # -- measuring
 
-    async def _start_collecting(self, name: str, group: PodGroup) -> None:
+    async def _start_collecting(self, name: str, group: PodSelection) -> None:
         if self._collection is not None:
             raise WorkloadFailed("metrics are being collected already")
-        collection = Collection(self._target, group, name)
+        collection = MetricsCollector(self._target, group, name)
         await collection.begin()
         self._collection = collection
         self._on_collecting(True)

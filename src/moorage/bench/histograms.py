@@ -14,7 +14,7 @@ Labels = frozenset[tuple[str, str]]
 PERCENTILES: Final = (50, 90, 95, 99)
 
 
-class Summary(msgspec.Struct, kw_only=True):
+class HistogramSummary(msgspec.Struct, kw_only=True):
     """The number of values, their average and percentiles."""
 
     count: int
@@ -71,10 +71,10 @@ class Histogram:
             )
         return math.nan
 
-    def summary(self) -> Summary:
+    def summary(self) -> HistogramSummary:
         """Count, average and percentiles."""
         values = {f"p{each}": self.quantile(each / 100) for each in PERCENTILES}
-        return Summary(count=self.count, average=self.total / self.count, **values)
+        return HistogramSummary(count=self.count, average=self.total / self.count, **values)
 
 
 def read_histograms(text: str, names: Iterable[str]) -> dict[tuple[str, Labels], Histogram]:
@@ -112,8 +112,8 @@ def by_labels(
     return found
 
 
-def summarize(values: Sequence[float]) -> Summary:
+def summarize(values: Sequence[float]) -> HistogramSummary:
     """Count, average and percentiles of single values; there must be some."""
     ordered = sorted(values)
     found = {f"p{each}": ordered[math.ceil(len(ordered) * each / 100) - 1] for each in PERCENTILES}
-    return Summary(count=len(ordered), average=math.fsum(ordered) / len(ordered), **found)
+    return HistogramSummary(count=len(ordered), average=math.fsum(ordered) / len(ordered), **found)

@@ -10,16 +10,16 @@ from typing import Any, Final
 from moorage.bench.histograms import (
     PERCENTILES,
     Histogram,
+    HistogramSummary,
     Labels,
-    Summary,
     by_labels,
     read_histograms,
     summarize,
 )
 from moorage.bench.ops import ThresholdMetricSelector
-from moorage.bench.pod_watch import PodGroup
-from moorage.bench.process_usage import Usage
-from moorage.bench.results import Attempts, Parts, Rates, Result, Threshold
+from moorage.bench.pod_watch import PodSelection
+from moorage.bench.process_usage import ProcessUsage
+from moorage.bench.results import Attempts, Parts, Rates, ResultThreshold, WorkloadResult
 from moorage.bench.target import Target
 from moorage.bench.throughput import windows
 
@@ -30,10 +30,10 @@ _THROUGHPUT: Final = "SchedulingThroughput"
 _MILLISECONDS: Final = 1000.0
 
 
-class Collection:
+class MetricsCollector:
     """The measurements of a group of pods between two moments."""
 
-    def __init__(self, target: Target, group: PodGroup, name: str) -> None:
+    def __init__(self, target: Target, group: PodSelection, name: str) -> None:
         self.name = name
         """Its name in the workload file."""
         self._target = target
@@ -61,7 +61,7 @@ class Collection:
         notes: Sequence[str],
         threshold: float,
         selector: ThresholdMetricSelector,
-    ) -> Result:
+    ) -> WorkloadResult:
         """The figures of the measured pods."""
         ended_at, bindings = perf_counter(), self._bindings
         self._target.pods.stop_noting(bindings)
@@ -76,7 +76,7 @@ class Collection:
         if not text:
             notes.append("the scheduler's metrics cannot be read: no times of attempts and plugins")
         histograms = self._since_then(text)
-        result = Result(
+        result = WorkloadResult(
             name=name,
             pods=pods,
             nodes=nodes,
@@ -121,8 +121,8 @@ class Collection:
         )
 
 
-def _all_attempts(summary: Summary, results: dict[str, Summary]) -> Attempts:
-    fields: dict[str, Any] = {name: getattr(summary, name) for name in Summary.__struct_fields__}
+def _all_attempts(summary: HistogramSummary, results: dict[str, HistogramSummary]) -> Attempts:
+    fields: dict[str, Any] = {name: getattr(summary, name) for name in HistogramSummary.__struct_fields__}
     return Attempts(**fields, results=results)
 
 
@@ -132,14 +132,14 @@ def _rates(average: float, samples: Sequence[float]) -> Rates:
     return Rates(average=average, sampled_average=sampled.average, **percentiles)
 
 
-def _plugins(histograms: Mapping[tuple[str, Labels], Histogram]) -> dict[str, dict[str, Summary]]:
-    found: dict[str, dict[str, Summary]] = {}
+def _plugins(histograms: Mapping[tuple[str, Labels], Histogram]) -> dict[str, dict[str, HistogramSummary]]:
+    found: dict[str, dict[str, HistogramSummary]] = {}
     for (plugin, point), each in sorted(by_labels(histograms, _PLUGINS, "plugin", "extension_point").items()):
         found.setdefault(plugin, {})[point] = each.summary()
     return found
 
 
-def _per_pod(before: Mapping[str, Usage], after: Mapping[str, Usage], pods: int) -> Parts:
+def _per_pod(before: Mapping[str, ProcessUsage], after: Mapping[str, ProcessUsage], pods: int) -> Parts:
     parts: dict[str, float | None] = {}
     for part, usage in after.items():
         earlier = before[part].cpu_seconds if part in before else None
@@ -153,9 +153,9 @@ def _per_pod(before: Mapping[str, Usage], after: Mapping[str, Usage], pods: int)
 def _threshold(
     value: float,
     selector: ThresholdMetricSelector,
-    result: Result,
+    result: WorkloadResult,
     histograms: Mapping[tuple[str, Labels], Histogram],
-) -> Threshold:
+) -> ResultThreshold:
     """Whether a figure meets its threshold; scheduler_perf gives times in milliseconds."""
     measured: float | None
     if selector.name == _THROUGHPUT:
@@ -169,6 +169,6 @@ def _threshold(
         seconds = None if found is None else found.summary().bucket(selector.data_bucket)
         measured = None if seconds is None else seconds * _MILLISECONDS
     is_met = None if measured is None else (measured < value) == selector.expect_lower
-    return Threshold(
+    return ResultThreshold(
         metric=selector.name, bucket=selector.data_bucket, value=value, measured=measured, is_met=is_met
     )

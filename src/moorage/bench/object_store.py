@@ -34,7 +34,7 @@ _GATED: Final = Condition(
 _BOUND: Final = Condition(type="PodScheduled", status="True")
 
 
-class Store:
+class ObjectStore:
     """All objects, by kind, namespace and name."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:

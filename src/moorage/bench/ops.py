@@ -211,7 +211,7 @@ class ThresholdMetricSelector(_Part):
     expect_lower: bool = False
 
 
-class Workload(_Part):
+class BenchmarkWorkload(_Part):
     """One size of a test case."""
 
     name: str
@@ -229,7 +229,7 @@ class TestCase(_Part):
 
     name: str
     workload_template: list[dict[str, Any]]
-    workloads: list[Workload]
+    workloads: list[BenchmarkWorkload]
     feature_gates: dict[str, bool] = {}
     metrics_collector_config: dict[str, Any] | None = None
     scheduler_config_path: str = ""

@@ -73,7 +73,7 @@ def _scheduling(pod: SeenPod) -> _Condition | None:
 
 
 @dataclass(slots=True)
-class PodGroup:
+class PodSelection:
     """Pods by namespace and labels."""
 
     namespaces: Collection[str]
@@ -88,10 +88,10 @@ class PodGroup:
 
 
 @dataclass(slots=True)
-class Bindings:
+class BindingTimes:
     """The binding times of a group's pods."""
 
-    group: PodGroup
+    group: PodSelection
     times: list[float] = field(default_factory=list)
     """Time at which each pod was bound, in order."""
     latencies: list[float] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Bindings:
 class _Waiter:
     """Waits until a number of a group's pods have reached a stage."""
 
-    def __init__(self, group: PodGroup, wanted: int, at_least: int) -> None:
+    def __init__(self, group: PodSelection, wanted: int, at_least: int) -> None:
         self.group = group
         self.wanted = wanted
         self.at_least = at_least
@@ -147,17 +147,17 @@ class PodWatch:
     def __init__(self, informer: Informer[Any]) -> None:
         self._informer = informer
         self._waiters: list[_Waiter] = []
-        self._bindings: list[Bindings] = []
+        self._bindings: list[BindingTimes] = []
         self.bound = 0
         """Total number of pods that were bound."""
         self._broken: Exception | None = None
         informer.listeners.append(self._follow)
 
-    def pods(self, group: PodGroup) -> list[SeenPod]:
+    def pods(self, group: PodSelection) -> list[SeenPod]:
         """The current pods of a group."""
         return [pod for pod in self._informer.objects.values() if group.holds(pod)]
 
-    async def until(self, group: PodGroup, wanted: int, at_least: int) -> None:
+    async def until(self, group: PodSelection, wanted: int, at_least: int) -> None:
         """Wait until `wanted` pods of a group have reached a stage."""
         if self._broken is not None:
             raise self._broken
@@ -177,7 +177,7 @@ class PodWatch:
             if not waiter.done.done():
                 waiter.done.set_exception(error)
 
-    def standing(self, group: PodGroup) -> str:
+    def standing(self, group: PodSelection) -> str:
         """How many pods of a group are scheduled, and why one of the others is not."""
         pods = self.pods(group)
         done = sum(1 for pod in pods if stage(pod) == SCHEDULED)
@@ -191,9 +191,9 @@ class PodWatch:
         )
         return f"{text}; {waiting.metadata.namespace}/{waiting.metadata.name} is not{reason}"
 
-    def start_noting(self, group: PodGroup) -> Bindings:
+    def start_noting(self, group: PodSelection) -> BindingTimes:
         """Start recording when pods of a group are bound."""
-        bindings = Bindings(group)
+        bindings = BindingTimes(group)
         self._bindings.append(bindings)
         return bindings
 
@@ -202,7 +202,7 @@ class PodWatch:
         for bindings in self._bindings:
             bindings.was_created(key, at)
 
-    def stop_noting(self, bindings: Bindings) -> None:
+    def stop_noting(self, bindings: BindingTimes) -> None:
         """Stop recording."""
         self._bindings.remove(bindings)
 

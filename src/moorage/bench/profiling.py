@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _INTERVAL_SECONDS = 0.001
 
 
-class Profile:
+class CpuProfile:
     """Samples this process every millisecond while enabled."""
 
     def __init__(self, file: Path) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from moorage.api.decode import InputError
 from moorage.api.files import read_text
-from moorage.bench.histograms import Summary
+from moorage.bench.histograms import HistogramSummary
 
 
 class Rates(msgspec.Struct, kw_only=True):
@@ -28,10 +28,10 @@ class Rates(msgspec.Struct, kw_only=True):
     p99: float
 
 
-class Attempts(Summary, kw_only=True):
+class Attempts(HistogramSummary, kw_only=True):
     """Durations of scheduling attempts, binding included; also by result."""
 
-    results: dict[str, Summary] = {}
+    results: dict[str, HistogramSummary] = {}
 
 
 class Parts(msgspec.Struct, kw_only=True):
@@ -48,7 +48,7 @@ class Parts(msgspec.Struct, kw_only=True):
 PARTS: Final = ("scheduler", "server", "generator")
 
 
-class Threshold(msgspec.Struct, kw_only=True):
+class ResultThreshold(msgspec.Struct, kw_only=True):
     """A figure's threshold, and whether it is met."""
 
     metric: str
@@ -77,7 +77,7 @@ class Round(msgspec.Struct, kw_only=True):
         return self.sampled_pods_per_second / other if other else None
 
 
-class Result(msgspec.Struct, kw_only=True):
+class WorkloadResult(msgspec.Struct, kw_only=True):
     """The figures of one workload: those of the median round if it was run several times."""
 
     name: str
@@ -87,16 +87,16 @@ class Result(msgspec.Struct, kw_only=True):
     seconds: float
     """Time from the first creation to the last binding."""
     pods_per_second: Rates
-    latency_seconds: Summary | None
+    latency_seconds: HistogramSummary | None
     """Time from a pod's creation until it was seen bound."""
     attempt_seconds: Attempts | None
-    extension_points: dict[str, Summary]
+    extension_points: dict[str, HistogramSummary]
     """Durations of extension points, all plugins together, in seconds."""
-    plugins: dict[str, dict[str, Summary]]
+    plugins: dict[str, dict[str, HistogramSummary]]
     """Durations of plugins by extension point, in seconds; sampled in a tenth of the cycles."""
     cpu_seconds_per_pod: Parts
     peak_memory_bytes: Parts
-    threshold: Threshold | None
+    threshold: ResultThreshold | None
     notes: list[str]
     rounds: list[Round] = []
     """The figures of every round, in order; one at least in a report of this version."""
@@ -114,13 +114,13 @@ class NotRun(msgspec.Struct, kw_only=True):
     reason: str
 
 
-class Report(msgspec.Struct, kw_only=True):
+class BenchmarkReport(msgspec.Struct, kw_only=True):
     """All measurements of one run."""
 
     mode: str
     python: str
     version: str
-    workloads: list[Result]
+    workloads: list[WorkloadResult]
     refused: list[NotRun] = []
     """Unsupported workloads."""
     failed: list[NotRun] = []
@@ -131,15 +131,15 @@ class Report(msgspec.Struct, kw_only=True):
     """The name of the scheduler that every workload is compared with; empty if there is none."""
 
 
-def read_report(path: Path) -> Report:
+def read_report(path: Path) -> BenchmarkReport:
     """A report from a file; InputError if it is not a report."""
     try:
-        return msgspec.json.decode(read_text(path), type=Report)
+        return msgspec.json.decode(read_text(path), type=BenchmarkReport)
     except msgspec.MsgspecError as error:
         raise InputError(str(path), f"not a report of moorage bench: {error}") from None
 
 
-def write_report(path: Path, report: Report) -> None:
+def write_report(path: Path, report: BenchmarkReport) -> None:
     """Write a report to a file, which is complete at all times; InputError if it cannot be written."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
@@ -149,20 +149,20 @@ def write_report(path: Path, report: Report) -> None:
         raise InputError(str(path), error.strerror or str(error)) from None
 
 
-def report_json(report: Report) -> bytes:
+def report_json(report: BenchmarkReport) -> bytes:
     """A report as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(report)) + b"\n"
 
 
-def comparisons(old: Report, new: Report) -> dict[str, dict[str, float | None]]:
+def comparisons(old: BenchmarkReport, new: BenchmarkReport) -> dict[str, dict[str, float | None]]:
     """The ratios of all workloads that both reports have, by name."""
     before = {result.name: result for result in old.workloads}
     return {now.name: comparison(before[now.name], now) for now in new.workloads if now.name in before}
 
 
-def comparison(then: Result, now: Result) -> dict[str, float | None]:
+def comparison(then: WorkloadResult, now: WorkloadResult) -> dict[str, float | None]:
     """The ratio of each figure to the older one; None if either is unknown."""
-    figures: dict[str, Callable[[Result], float | None]] = {
+    figures: dict[str, Callable[[WorkloadResult], float | None]] = {
         "pods_per_second": lambda each: each.pods_per_second.average,
         "attempt_p50": lambda each: each.attempt_seconds.p50 if each.attempt_seconds else None,
         "attempt_p99": lambda each: each.attempt_seconds.p99 if each.attempt_seconds else None,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from moorage.bench.results import Result, Round
+from moorage.bench.results import Round, WorkloadResult
 
 
 class Spread(NamedTuple):
@@ -25,7 +25,7 @@ def spread(values: Iterable[float]) -> Spread:
     return Spread(median_low(known), min(known), max(known))
 
 
-def round_of(result: Result, reference: float | None = None) -> Round:
+def round_of(result: WorkloadResult, reference: float | None = None) -> Round:
     """A result's part in the rounds of its workload."""
     return Round(
         pods_per_second=result.pods_per_second.average,
@@ -35,12 +35,12 @@ def round_of(result: Result, reference: float | None = None) -> Round:
     )
 
 
-def merged(runs: Sequence[Sequence[Result]]) -> list[Result]:
+def merged(runs: Sequence[Sequence[WorkloadResult]]) -> list[WorkloadResult]:
     """One result for each measurement of a workload: that of the median run, with the figures of all."""
     return [_median_run(measurement) for measurement in zip(*runs, strict=True)]
 
 
-def _median_run(results: Sequence[Result]) -> Result:
+def _median_run(results: Sequence[WorkloadResult]) -> WorkloadResult:
     middle = median_low(each.pods_per_second.average for each in results)
     chosen = next(each for each in results if each.pods_per_second.average == middle)
     return replace(chosen, rounds=[part for each in results for part in each.rounds])

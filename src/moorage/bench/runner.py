@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from moorage.bench.executor import WAIT_SECONDS, Executor
-from moorage.bench.results import NotRun, Report, Result
+from moorage.bench.results import BenchmarkReport, NotRun, WorkloadResult
 from moorage.bench.rounds import merged, round_of
 from moorage.bench.scheduler_perf import Measurement, SchedulerPerf
 from moorage.bench.target import Target, WorkloadFailed
@@ -39,13 +39,13 @@ class Watcher:
     def ends(self, workload: PlannedWorkload) -> None:
         """A workload ends, with either scheduler, successfully or not."""
 
-    def reported(self, report: Report) -> None:
+    def reported(self, report: BenchmarkReport) -> None:
         """A workload was added to the report."""
 
 
-def new_report(mode: str, reference: str = "") -> Report:
+def new_report(mode: str, reference: str = "") -> BenchmarkReport:
     """A report without results."""
-    return Report(
+    return BenchmarkReport(
         mode=mode,
         python=platform.python_version(),
         version=__version__,
@@ -67,7 +67,7 @@ class Runner:
     reference: SchedulerPerf | None = None
     """Another scheduler, which runs every workload in turn with this one."""
 
-    async def run(self, workloads: Iterable[PlannedWorkload], report: Report) -> None:
+    async def run(self, workloads: Iterable[PlannedWorkload], report: BenchmarkReport) -> None:
         """Run workloads and add each to the report: its figures, or why it is unsupported or has failed.
 
         If the run is cancelled, the report has all rounds that were completed.
@@ -81,8 +81,8 @@ class Runner:
                 watcher.reported(report)
             await asyncio.sleep(0)
 
-    async def _workload(self, workload: PlannedWorkload, report: Report) -> None:
-        runs: list[list[Result]] = []
+    async def _workload(self, workload: PlannedWorkload, report: BenchmarkReport) -> None:
+        runs: list[list[WorkloadResult]] = []
         try:
             for _ in range(self.rounds):
                 runs.append(await self._round(workload))
@@ -91,7 +91,7 @@ class Runner:
         finally:
             report.workloads += merged(runs)
 
-    async def _round(self, workload: PlannedWorkload) -> list[Result]:
+    async def _round(self, workload: PlannedWorkload) -> list[WorkloadResult]:
         """One run with each scheduler; the results are this scheduler's."""
         others = None if self.reference is None else await self._elsewhere(workload, self.reference)
         results = await self._here(workload)
@@ -105,7 +105,7 @@ class Runner:
             replace(each, rounds=[round_of(each, rate)]) for each, rate in zip(results, rates, strict=True)
         ]
 
-    async def _here(self, workload: PlannedWorkload) -> list[Result]:
+    async def _here(self, workload: PlannedWorkload) -> list[WorkloadResult]:
         try:
             async with self.open_target(workload) as target:
                 for watcher in self.watchers:

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from moorage.bench.cluster_target import ClusterTarget
-from moorage.bench.process_usage import Usage, own_usage, usage_of
+from moorage.bench.process_usage import ProcessUsage, own_usage, usage_of
 from moorage.bench.target import WorkloadFailed
 from moorage.client.client import Client
 from moorage.client.connect import connected
@@ -55,7 +55,7 @@ class ServedTarget(ClusterTarget):
         stream = await self._scheduler.stream("/metrics", {})
         return b"".join([piece async for piece in stream]).decode()
 
-    def usage(self) -> Mapping[str, Usage]:
+    def usage(self) -> Mapping[str, ProcessUsage]:
         """The usage of each process so far."""
         used = {"server": usage_of(self._server_pid), "generator": own_usage()}
         if self._scheduler_pid is not None:

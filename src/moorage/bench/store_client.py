@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest
-from moorage.bench.object_store import Store
+from moorage.bench.object_store import ObjectStore
 from moorage.client.client import Client, PatchType
 from moorage.client.informer import Informer
 from moorage.client.kinds import EVENT, POD, Kind
@@ -36,7 +36,7 @@ class _NoWay:
 class StoreClient(Client):
     """A client of a store in this process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ObjectStore) -> None:
         super().__init__(_NoWay())
         self.store = store
         self.events = 0

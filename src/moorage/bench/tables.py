@@ -7,14 +7,14 @@ from typing import Final
 
 from rich.table import Table
 
-from moorage.bench.results import PARTS, Parts, Report, Result, comparison
+from moorage.bench.results import PARTS, BenchmarkReport, Parts, WorkloadResult, comparison
 from moorage.bench.rounds import Spread, spread
 
 _MEBIBYTE: Final = 1024 * 1024
 _NAME_WIDTH: Final = 24
 
 
-def report_table(report: Report) -> Table:
+def report_table(report: BenchmarkReport) -> Table:
     """The figures of each workload, one per row."""
     table = Table(
         title=f"moorage {report.version}, {report.mode}, Python {report.python}", title_justify="left"
@@ -38,14 +38,14 @@ def report_table(report: Report) -> Table:
     return table
 
 
-def _rates(result: Result) -> str:
+def _rates(result: WorkloadResult) -> str:
     """Pods/s, with the spread if there were several rounds."""
     if not result.rounds:
         return f"{result.pods_per_second.average:,.0f}"
     return shown_spread(spread(each.pods_per_second for each in result.rounds), ",.0f")
 
 
-def _mark(result: Result) -> str:
+def _mark(result: WorkloadResult) -> str:
     """A mark for a threshold that is not met."""
     threshold = result.threshold
     return "" if threshold is None or threshold.is_met is not False else f" (threshold {threshold.value:g})"
@@ -65,7 +65,7 @@ def _parts(parts: Parts, shown: Callable[[float], str]) -> str:
     return "\n".join(f"{name} {shown(value)}" for name, value in known)
 
 
-def time_table(result: Result) -> Table:
+def time_table(result: WorkloadResult) -> Table:
     """Average time per call of one workload's extension points and plugins."""
     table = Table(title=result.name, title_justify="left")
     for name in ("extension point", "plugin"):
@@ -85,7 +85,7 @@ def time_table(result: Result) -> Table:
     return table
 
 
-def comparison_table(old: Report, new: Report) -> Table:
+def comparison_table(old: BenchmarkReport, new: BenchmarkReport) -> Table:
     """The ratio of each figure to that of an older report: above 1 is more."""
     table = Table(title="compared with before (new / old)", title_justify="left")
     table.add_column("workload", overflow="fold", min_width=_NAME_WIDTH)
@@ -106,7 +106,7 @@ def comparison_table(old: Report, new: Report) -> Table:
     return table
 
 
-def reference_table(report: Report) -> Table:
+def reference_table(report: BenchmarkReport) -> Table:
     """Throughput divided by that of the other scheduler in the same round, the smallest ratio first."""
     title = f"compared with {report.reference}, pods/s as scheduler_perf counts: median (min - max)"
     table = Table(title=title, title_justify="left")
@@ -127,12 +127,12 @@ def reference_table(report: Report) -> Table:
     return table
 
 
-def by_ratio(results: Iterable[Result]) -> list[Result]:
+def by_ratio(results: Iterable[WorkloadResult]) -> list[WorkloadResult]:
     """The results that were compared with another scheduler, the smallest median ratio first."""
     return sorted((each for each in results if each.ratios), key=lambda each: spread(each.ratios).median)
 
 
-def smallest_ratio(results: Iterable[Result]) -> str:
+def smallest_ratio(results: Iterable[WorkloadResult]) -> str:
     """A sentence about the workload with the smallest ratio; empty if nothing was compared."""
     for result in by_ratio(results):
         return f"smallest ratio: {shown_spread(spread(result.ratios), '.1f', 'x')}, {result.name}"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from moorage.api.manifests import Manifest
 from moorage.bench.pod_watch import PodWatch
-from moorage.bench.process_usage import Usage
+from moorage.bench.process_usage import ProcessUsage
 from moorage.client.kinds import Kind
 
 
@@ -15,7 +15,7 @@ class WorkloadFailed(Exception):  # noqa: N818 -- named after what happened
     """A workload cannot go on; the message is one line."""
 
 
-class Prepared(NamedTuple):
+class PreparedObject(NamedTuple):
     """An object ready to be created, any number of times if it has no name."""
 
     kind: Kind
@@ -31,10 +31,10 @@ class Target(Protocol):
     notes: list[str]
     """Notes for the report."""
 
-    async def prepared(self, manifest: Manifest) -> Prepared | None:
+    async def prepared(self, manifest: Manifest) -> PreparedObject | None:
         """An object ready to be created; None for a kind that the target ignores."""
 
-    async def create(self, prepared: Prepared, namespace: str) -> str:
+    async def create(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object; returns its name."""
 
     async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
@@ -49,5 +49,5 @@ class Target(Protocol):
     def attempts(self) -> Mapping[str, Sequence[float]]:
         """Durations of all attempts so far, by result; empty if only the metrics have them."""
 
-    def usage(self) -> Mapping[str, Usage]:
+    def usage(self) -> Mapping[str, ProcessUsage]:
         """Usage of scheduler, server and generator so far, as far as they are processes of this run."""

@@ -13,13 +13,13 @@ from moorage.bench.object_templates import Templates
 from moorage.bench.ops import (
     OPS,
     REFUSED,
+    BenchmarkWorkload,
     CreatePods,
     Op,
     StartCollectingMetrics,
     StopCollectingMetrics,
     TestCase,
     ThresholdMetricSelector,
-    Workload,
 )
 from moorage.bench.params import BadOp, Params, resolved
 from moorage.config.load import load_config
@@ -113,7 +113,7 @@ class _Case:
         config = self._config()
         return [self._workload(each, ops, config) for each in case.workloads]
 
-    def _labels(self, workload: Workload) -> frozenset[str]:
+    def _labels(self, workload: BenchmarkWorkload) -> frozenset[str]:
         return frozenset((*self._case.labels, *workload.labels))
 
     def _op(self, index: int, item: dict[str, Any]) -> Op:
@@ -136,7 +136,7 @@ class _Case:
             raise InputError(self._where, "; ".join(str(error).splitlines())) from None
 
     def _workload(
-        self, workload: Workload, ops: Sequence[Op], config: SchedulerConfiguration | None
+        self, workload: BenchmarkWorkload, ops: Sequence[Op], config: SchedulerConfiguration | None
     ) -> PlannedWorkload:
         case, params = self._case, Params(workload.params)
         unrolled: list[Op] = []

@@ -46,7 +46,7 @@ class WorkLimitError(Exception):
         super().__init__(f"allocating devices exceeds the limit of {limit} units of work in one attempt")
 
 
-class Work:
+class WorkBudget:
     """The work that an attempt has left. Results are cached, so that the next attempt gets further."""
 
     __slots__ = ("left", "limit")
@@ -67,7 +67,7 @@ class Budget:
 
     __slots__ = ("left", "work")
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: WorkBudget) -> None:
         self.left = COST_LIMIT
         self.work = work
 

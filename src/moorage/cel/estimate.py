@@ -12,7 +12,7 @@ from functools import reduce
 
 from moorage.cel.costs import LIST_COST, MAP_COST
 from moorage.cel.estimated_calls import estimated_call
-from moorage.cel.estimated_sizes import Entry, Estimate, path_size, type_size
+from moorage.cel.estimated_sizes import ElementSizes, Estimate, path_size, type_size
 from moorage.cel.ranges import NOTHING, ONE, Range, fixed
 from moorage.cel.tree import Call, Comprehension, Const, MakeList, MakeMap, Node, Select, Variable
 
@@ -36,12 +36,12 @@ def _estimate(node: Node, scope: _Scope) -> Estimate:
             return _call(node, scope)
         case MakeList(elements):
             parts = [_estimate(each, scope) for each in elements]
-            entry = Entry(True, ONE, _covering(parts))
+            entry = ElementSizes(True, ONE, _covering(parts))
             return Estimate(node, _sum(parts).plus(fixed(LIST_COST)), fixed(len(parts)), entry)
         case MakeMap(entries):
             keys = [_estimate(key, scope) for key, _, _ in entries]
             values = [_estimate(value, scope) for _, value, _ in entries]
-            entry = Entry(False, _covering(keys), _covering(values))
+            entry = ElementSizes(False, _covering(keys), _covering(values))
             cost = _sum([*keys, *values]).plus(fixed(MAP_COST))
             return Estimate(node, cost, fixed(len(entries)), entry)
         case Comprehension():
@@ -79,7 +79,7 @@ def _reached(
     node: Node,
     cost: Range,
     path: tuple[str, ...],
-    entry: Entry | None = None,
+    entry: ElementSizes | None = None,
     size: Range | None = None,
 ) -> Estimate:
     """The estimate of a value whose size follows from its path, its type or the variable it came from."""
@@ -159,7 +159,7 @@ def _index(node: Call, parts: Sequence[Estimate], cost: Range) -> Estimate:
     return Estimate(node, cost, known or path_size(path) or type_size(node.type), None, path)
 
 
-def _union(one: Entry | None, other: Entry | None) -> Entry | None:
+def _union(one: ElementSizes | None, other: ElementSizes | None) -> ElementSizes | None:
     if one is None or other is None:
         return None
-    return Entry(one.is_list, one.key.or_else(other.key), one.value.or_else(other.value))
+    return ElementSizes(one.is_list, one.key.or_else(other.key), one.value.or_else(other.value))

@@ -13,7 +13,7 @@ _DOMAIN_SIZE, _NAME_SIZE, _DRIVER_SIZE, _VALUE_SIZE, _MAP_SIZE = 63, 32, 63, 64,
 """Characters of names and values, and entries of a map, in a device's description at most."""
 
 
-class Entry(NamedTuple):
+class ElementSizes(NamedTuple):
     """The sizes of a list's or map's members."""
 
     is_list: bool
@@ -28,7 +28,7 @@ class Estimate:
     node: Node
     cost: Range
     size: Range | None = None
-    entry: Entry | None = None
+    entry: ElementSizes | None = None
     path: tuple[str, ...] = ()
 
     @property

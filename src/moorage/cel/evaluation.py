@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.cel.budget import Budget, Work
+from moorage.cel.budget import Budget, WorkBudget
 from moorage.cel.calls import called
 from moorage.cel.costs import LIST_COST, MAP_COST
 from moorage.cel.functions import Members
@@ -87,7 +87,7 @@ def _is_constant(node: Node) -> bool:
 def _folded(node: Node) -> Closure | None:
     """The closure of the value, which is computed here; None if that is an error."""
     try:
-        value = _closure(node)({BUDGET: Budget(Work())})
+        value = _closure(node)({BUDGET: Budget(WorkBudget())})
     except CelError:
         return None
     return lambda scope: value

@@ -11,7 +11,7 @@ from cel_expr_python import cel  # type: ignore[import-untyped]
 from cel_expr_python.ext import ext_bindings, ext_optional  # type: ignore[import-untyped]
 
 from moorage.api.devices import Device, DeviceAttribute
-from moorage.cel.budget import Budget, CostLimitError, Work
+from moorage.cel.budget import Budget, CostLimitError, WorkBudget
 from moorage.cel.estimate import max_cost
 from moorage.cel.evaluation import closure
 from moorage.cel.literals import check_literals
@@ -141,7 +141,7 @@ class CompileError(ValueError):
     """An expression that cannot be a device selector."""
 
 
-class Selector:
+class CompiledSelector:
     """A compiled selector."""
 
     def __init__(self, expression: str, tree: Node) -> None:
@@ -159,7 +159,7 @@ class Selector:
         """The estimated maximum cost for any device."""
         return max_cost(self._tree)
 
-    def matches(self, facts: DeviceFacts, work: Work) -> bool:
+    def matches(self, facts: DeviceFacts, work: WorkBudget) -> bool:
         """Whether a device is selected; CelError if the expression has no value for it.
 
         work: the work that is left; WorkLimitError if that is not enough.
@@ -181,7 +181,7 @@ def count_tokens(expression: str) -> int:
 _TOKEN: Final = re.compile(r'"[^"\\\n]*"|\w+|[^\w\s]')
 
 
-def _compile(expression: str, tokens: int) -> Selector | CompileError:
+def _compile(expression: str, tokens: int) -> CompiledSelector | CompileError:
     if len(expression.encode()) > MAX_EXPRESSION_BYTES:
         return CompileError(f"may not be more than {MAX_EXPRESSION_BYTES} bytes")
     if tokens > MAX_TOKENS:
@@ -196,7 +196,7 @@ def _compile(expression: str, tokens: int) -> Selector | CompileError:
         if tree.type.kind not in ("bool", "any"):
             return CompileError(f"must evaluate to bool or the unknown type, not {tree.type}")
         check_literals(tree)
-        return Selector(expression, tree)
+        return CompiledSelector(expression, tree)
     except TreeError as error:
         return CompileError(f"compilation failed: {error}")
 
@@ -209,10 +209,10 @@ class _Compiled:
 
     def __init__(self, most_tokens: int) -> None:
         self._most_tokens = most_tokens
-        self._held: OrderedDict[str, tuple[int, Selector | CompileError]] = OrderedDict()
+        self._held: OrderedDict[str, tuple[int, CompiledSelector | CompileError]] = OrderedDict()
         self.tokens = 0
 
-    def get(self, expression: str, work: Work | None) -> Selector | CompileError:
+    def get(self, expression: str, work: WorkBudget | None) -> CompiledSelector | CompileError:
         known = self._held.get(expression)
         if known is not None:
             self._held.move_to_end(expression)
@@ -224,7 +224,7 @@ class _Compiled:
             work.spend(tokens * TOKEN_WORK)
         return compiled
 
-    def _hold(self, expression: str, tokens: int, compiled: Selector | CompileError) -> None:
+    def _hold(self, expression: str, tokens: int, compiled: CompiledSelector | CompileError) -> None:
         size = _BASE_TOKENS + tokens
         self._held[expression] = (size, compiled)
         self.tokens += size
@@ -237,7 +237,7 @@ _compiled: Final = _Compiled(CACHED_TOKENS)
 """One for the process: a selector depends on its text alone, and the API server and all profiles have it."""
 
 
-def compile_selector(expression: str, work: Work | None = None) -> Selector:
+def compile_selector(expression: str, work: WorkBudget | None = None) -> CompiledSelector:
     """A compiled selector, or CompileError; recently compiled selectors are cached.
 
     work: the work that compiling is charged to. It may overdraw that once: the next attempt finds it cached.

@@ -18,9 +18,9 @@ from rich.console import Console
 from moorage.api.decode import InputError
 from moorage.bench.cluster_target import cluster_target
 from moorage.bench.engine_target import engine_target
-from moorage.bench.profiling import Profile
+from moorage.bench.profiling import CpuProfile
 from moorage.bench.progress import LogProgress, Progress, TerminalProgress
-from moorage.bench.results import Report, comparisons, read_report, report_json, write_report
+from moorage.bench.results import BenchmarkReport, comparisons, read_report, report_json, write_report
 from moorage.bench.runner import OpenTarget, Runner, Watcher, new_report
 from moorage.bench.scheduler_perf import SchedulerPerf
 from moorage.bench.served_target import served_target
@@ -71,7 +71,7 @@ def measure(
         mode, open_target = _mode(engine, http, kubeconfig)
         if profile is not None and mode != "engine":
             raise InputError("--profile", "only what runs in this process can be looked at: use --engine")
-        looking = None if profile is None else Profile(profile)
+        looking = None if profile is None else CpuProfile(profile)
         old = None if compare is None else read_report(compare)
         planned = [each for file in workload_files(files) for each in read_workloads(file)]
         chosen = select(planned, only or [], label or [])
@@ -168,7 +168,7 @@ async def _elsewhere(access: Access, workload: PlannedWorkload) -> AsyncIterator
 
 
 async def _run(
-    runner: Runner, progress: Progress, workloads: list[PlannedWorkload], report: Report
+    runner: Runner, progress: Progress, workloads: list[PlannedWorkload], report: BenchmarkReport
 ) -> signal.Signals | None:
     """Run workloads; the signal that ended the run early, if there was one."""
     loop, received = asyncio.get_running_loop(), []
@@ -191,7 +191,7 @@ async def _run(
     return received[0] if received else None
 
 
-def _watchers(progress: Progress, profile: Profile | None, output: Path | None) -> list[Watcher]:
+def _watchers(progress: Progress, profile: CpuProfile | None, output: Path | None) -> list[Watcher]:
     watchers: list[Watcher] = [progress]
     if profile is not None:
         watchers.append(_Profiler(profile))
@@ -203,7 +203,7 @@ def _watchers(progress: Progress, profile: Profile | None, output: Path | None) 
 class _Profiler(Watcher):
     """Profiles the process while it is measured."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: CpuProfile) -> None:
         self._profile = profile
 
     def collecting(self, begins: bool) -> None:
@@ -217,12 +217,12 @@ class _Output(Watcher):
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def reported(self, report: Report) -> None:
+    def reported(self, report: BenchmarkReport) -> None:
         """A workload was added to the report."""
         write_report(self._path, report)
 
 
-def _show(report: Report, old: Report | None, as_json: bool) -> None:
+def _show(report: BenchmarkReport, old: BenchmarkReport | None, as_json: bool) -> None:
     if as_json:
         typer.echo(report_json(report), nl=False)
     else:

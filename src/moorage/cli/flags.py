@@ -23,7 +23,7 @@ class FlagError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FlagType:
     """How a flag's value is parsed: from one text, or from all texts that were given for it."""
 
     name: str
@@ -86,17 +86,17 @@ def _one(text: str) -> tuple[str, ...]:
     return (text,) if text else ()
 
 
-TEXT: Final = Kind("string", str)
-SWITCH: Final = Kind("bool", _switch, _shown_switch, bare="true")
-WHOLE: Final = Kind("int", _whole)
-NUMBER: Final = Kind("float", _number, lambda value: f"{value:g}")
-DURATION: Final = Kind("duration", parse_duration)
-ADDRESS: Final = Kind("ip", _address)
-QUANTITY: Final = Kind("quantity", lambda text: (parse_quantity(text), text)[1])
-VERSION: Final = Kind("version", _version, bare="true")
-WORDS: Final = Kind("strings", _words, _shown_words, is_repeated=True)
-NUMBERS: Final = Kind("int32Slice", _numbers, _shown_words, is_repeated=True)
-PHRASES: Final = Kind("strings", _one, _shown_words, is_repeated=True)
+TEXT: Final = FlagType("string", str)
+SWITCH: Final = FlagType("bool", _switch, _shown_switch, bare="true")
+WHOLE: Final = FlagType("int", _whole)
+NUMBER: Final = FlagType("float", _number, lambda value: f"{value:g}")
+DURATION: Final = FlagType("duration", parse_duration)
+ADDRESS: Final = FlagType("ip", _address)
+QUANTITY: Final = FlagType("quantity", lambda text: (parse_quantity(text), text)[1])
+VERSION: Final = FlagType("version", _version, bare="true")
+WORDS: Final = FlagType("strings", _words, _shown_words, is_repeated=True)
+NUMBERS: Final = FlagType("int32Slice", _numbers, _shown_words, is_repeated=True)
+PHRASES: Final = FlagType("strings", _one, _shown_words, is_repeated=True)
 """Like WORDS, but commas do not separate values."""
 
 
@@ -105,7 +105,7 @@ class Flag:
     """A flag: its name, kind, default and description."""
 
     name: str
-    kind: Kind
+    kind: FlagType
     default: str
     help: str
     note: str = ""

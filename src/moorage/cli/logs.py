@@ -52,7 +52,7 @@ class _Json(logging.Formatter):
 
 
 @dataclass(frozen=True, slots=True)
-class LogOptions:
+class LoggingOptions:
     """Verbosity, format and destination of logs."""
 
     verbosity: int = 0
@@ -68,7 +68,7 @@ def _is_wanted(record: logging.LogRecord) -> bool:
     return verbosity_of(record.levelno) <= verbosity_of_file(record.module)
 
 
-def write_logs(options: LogOptions) -> None:
+def write_logs(options: LoggingOptions) -> None:
     """Start writing logs to stderr, or only errors there and the rest to stdout."""
     formatter = _Json() if options.format == "json" else _Text()
     errors = logging.StreamHandler(sys.stderr)

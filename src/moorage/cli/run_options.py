@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.flags import FlagError, FlagValues
-from moorage.cli.logs import LogFormat, LogOptions
+from moorage.cli.logs import LogFormat, LoggingOptions
 from moorage.config.features import Features
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
@@ -174,7 +174,7 @@ def _allowed(said: Mapping[str, str]) -> Iterable[tuple[tuple[str, str], frozens
         yield (named[1], named[2]), frozenset(values.split(","))
 
 
-def log_options(flags: FlagValues, gates: FeatureGates) -> LogOptions:
+def log_options(flags: FlagValues, gates: FeatureGates) -> LoggingOptions:
     """Log options."""
     format = flags.text("logging-format")
     if format not in get_args(LogFormat):
@@ -188,7 +188,7 @@ def log_options(flags: FlagValues, gates: FeatureGates) -> LogOptions:
         if flags.is_given(f"log-{name}") and not gates.enabled["LoggingAlphaOptions"]:
             raise FlagError(f"--log-{name}: Forbidden: Feature LoggingAlphaOptions is disabled")
     splits = flags.switch(f"log-{format}-split-stream")
-    return LogOptions(flags.whole("v"), "json" if format == "json" else "text", by_file, splits)
+    return LoggingOptions(flags.whole("v"), "json" if format == "json" else "text", by_file, splits)
 
 
 def _by_file(text: str) -> tuple[str, int]:

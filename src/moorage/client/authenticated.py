@@ -28,7 +28,7 @@ class Credentials(Protocol):
         """Renew them; returns whether they changed. KubeconfigError if that is impossible."""
 
 
-class Authenticated:
+class AuthenticatedTransport:
     """A server's transport with credentials; `impersonated`: headers for impersonation."""
 
     def __init__(

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
-from moorage.client.authenticated import Authenticated
+from moorage.client.authenticated import AuthenticatedTransport
 from moorage.client.client import Client
 from moorage.client.credentials import Access
-from moorage.client.rate_limit import RateLimited
+from moorage.client.rate_limit import RateLimitedTransport
 from moorage.client.request_observer import RequestObserver
-from moorage.client.retry import Retrying
+from moorage.client.retry import RetryingTransport
 from moorage.clock import Clock, LoopClock
 from moorage.http.client_transport import HttpTransport
 
@@ -44,6 +44,6 @@ async def connected(
         pipelining=pipelining,
         gather_seconds=gather_seconds,
     ) as transport:
-        authenticated = Authenticated(transport, access.credentials, access.impersonated)
-        limited = RateLimited(authenticated, clock, qps, burst, observer)
-        yield Client(Retrying(limited, clock, random or Random(), observer), user_agent=user_agent)
+        authenticated = AuthenticatedTransport(transport, access.credentials, access.impersonated)
+        limited = RateLimitedTransport(authenticated, clock, qps, burst, observer)
+        yield Client(RetryingTransport(limited, clock, random or Random(), observer), user_agent=user_agent)

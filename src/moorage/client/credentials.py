@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 
 from moorage.client.authenticated import Credentials
 from moorage.client.exec_credentials import ExecCredentials, ProviderCredentials
-from moorage.client.kubeconfig import Choice, Entry, choose, kubeconfig_paths
+from moorage.client.kubeconfig import Entry, KubeconfigContext, choose, kubeconfig_paths
 from moorage.client.token_credentials import FixedCredentials, TokenFile, bearer
 from moorage.clock import Clock, LoopClock
 from moorage.http.client_tls import client_context, use_certificate
@@ -155,7 +155,7 @@ def _show_certificate(tls: ssl.SSLContext | None, user: Entry) -> None:
         use_certificate(tls, certificate, key)
 
 
-def _credentials(endpoint: Endpoint, choice: Choice, clock: Clock) -> Credentials:
+def _credentials(endpoint: Endpoint, choice: KubeconfigContext, clock: Clock) -> Credentials:
     user = choice.user
     if isinstance(user.get("exec"), dict):
         return ExecCredentials(user["exec"], endpoint.tls, clock)

@@ -25,11 +25,11 @@ from moorage.client.client import Client
 from moorage.client.kinds import Kind
 from moorage.client.waiting import sleep as sleep  # Re-exported: users of an informer wait on its clock.
 from moorage.client.watch_events import (
-    Event,
     EventLines,
     IdleTimeout,
     Metadata,
     Page,
+    WatchEvent,
     ends_initial_events,
     is_newer,
     number,
@@ -196,7 +196,7 @@ class Informer(Generic[T]):
                 query = dict(self._query)
                 continue
             for raw in page.items or ():
-                self._note(listing, Event("ADDED", read_metadata(raw), bytes(raw)))
+                self._note(listing, WatchEvent("ADDED", read_metadata(raw), bytes(raw)))
             if not page.metadata.continue_:
                 break
             query["continue"] = page.metadata.continue_
@@ -206,7 +206,7 @@ class Informer(Generic[T]):
         stream = await self._client.stream(self.kind.path(), query)
         return read_page(b"".join([piece async for piece in stream]))
 
-    def _note(self, listing: _Listing[T], event: Event) -> Metadata | None:
+    def _note(self, listing: _Listing[T], event: WatchEvent) -> Metadata | None:
         """Add an object to a list; returns its metadata, if readable."""
         meta = event.metadata
         if meta is None:
@@ -285,7 +285,7 @@ class Informer(Generic[T]):
         if listing is not None:
             raise AnswerLost("the watch ended before the end of the initial events")
 
-    def _is_complete(self, listing: _Listing[T], event: Event) -> bool:
+    def _is_complete(self, listing: _Listing[T], event: WatchEvent) -> bool:
         """Add one of the initial events of a watch-list; returns whether it was the last of them."""
         meta = self._note(listing, event)
         if meta is None or event.type != "BOOKMARK":
@@ -296,7 +296,7 @@ class Informer(Generic[T]):
         self._replace(listing, meta.resource_version)
         return True
 
-    def _apply(self, event: Event) -> None:
+    def _apply(self, event: WatchEvent) -> None:
         meta = event.metadata
         if meta is None:
             log.error(None, "Unable to decode an event of a watch", type=self.kind.go_type)

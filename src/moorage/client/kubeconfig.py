@@ -20,7 +20,7 @@ Entry = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KubeconfigContext:
     """The cluster and user of a context."""
 
     cluster: Entry = field(default_factory=dict)
@@ -33,7 +33,7 @@ def kubeconfig_paths(environ: Mapping[str, str]) -> list[Path]:
     return named or [Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"]
 
 
-def choose(paths: Sequence[Path], context: str = "") -> Choice:
+def choose(paths: Sequence[Path], context: str = "") -> KubeconfigContext:
     """The cluster and the user of a context; default: the current one."""
     found: dict[str, dict[str, Entry]] = {kind: {} for kind in _LISTS}
     current = context
@@ -58,7 +58,7 @@ def choose(paths: Sequence[Path], context: str = "") -> Choice:
         raise KubeconfigError(f"{file}: context {current!r} names cluster {cluster!r}, which does not exist")
     if user and user not in found["users"]:
         raise KubeconfigError(f"{file}: context {current!r} names user {user!r}, which does not exist")
-    return Choice(found["clusters"][cluster], found["users"].get(user, {}))
+    return KubeconfigContext(found["clusters"][cluster], found["users"].get(user, {}))
 
 
 def _read(path: Path) -> Entry:

@@ -14,7 +14,7 @@ from moorage.clock import Clock
 from moorage.http.transport import Request, Response, Transport
 
 
-class RateLimited:
+class RateLimitedTransport:
     """A transport limited to bursts of `burst` and `qps` requests a second; `qps` of 0 or less: no limit."""
 
     def __init__(

@@ -29,7 +29,7 @@ _IDEMPOTENT_PATCHES: Final = frozenset(
 )
 
 
-class Retrying:
+class RetryingTransport:
     """A transport that retries; what still fails is raised."""
 
     def __init__(

@@ -65,7 +65,7 @@ _OPENINGS: Final = {
 """The beginnings of watch event lines, as servers write them."""
 
 
-class Event(msgspec.Struct):
+class WatchEvent(msgspec.Struct):
     """One event of a watch, or one object of a list."""
 
     type: str
@@ -114,7 +114,7 @@ class EventLines:
     def __init__(self) -> None:
         self._rest: list[bytes] = []
 
-    def read(self, piece: bytes) -> Iterator[Event]:
+    def read(self, piece: bytes) -> Iterator[WatchEvent]:
         """The events that a chunk completes.
 
         RequestError for an ERROR event; AnswerLost for anything that is not an event.
@@ -135,7 +135,7 @@ class EventLines:
             raise AnswerLost("the watch ended in the middle of an event")
 
 
-def _event(line: bytes) -> Event:
+def _event(line: bytes) -> WatchEvent:
     # Fast path: the object is the rest of the line.
     opening, _, rest = line.partition(b',"object":')
     type = _OPENINGS.get(opening)
@@ -143,16 +143,16 @@ def _event(line: bytes) -> Event:
         raw = rest[:-1]
         metadata = read_metadata(raw)
         if metadata is not None:
-            return Event(type, metadata, raw)
+            return WatchEvent(type, metadata, raw)
     return _any_event(line)
 
 
-def _any_event(line: bytes) -> Event:
+def _any_event(line: bytes) -> WatchEvent:
     try:
         event = _read_line(line)
         if event.type != "ERROR":
             raw = bytes(event.object)
-            return Event(event.type, read_metadata(raw), raw)
+            return WatchEvent(event.type, read_metadata(raw), raw)
         status = _read_status(event.object)
     except msgspec.MsgspecError as error:
         raise AnswerLost(f"cannot decode a watch event: {error}") from None

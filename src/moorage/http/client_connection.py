@@ -24,7 +24,7 @@ _BATCH_WINDOW_SECONDS: Final = 0.004
 _OK: Final = range(200, 300)
 
 
-class Connection(asyncio.Protocol):
+class HttpClientConnection(asyncio.Protocol):
     """One connection to a server."""
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ class Connection(asyncio.Protocol):
 class BodyStream(Stream):
     """A streamed body; ends when the server ends it, or with ConnectionFailed."""
 
-    def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:
+    def __init__(self, connection: HttpClientConnection, transport: asyncio.Transport) -> None:
         self._connection = connection
         self._transport = transport
         self._pieces: list[bytes] = []

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from moorage.http.batching import BatchWindow
-from moorage.http.client_connection import Connection
+from moorage.http.client_connection import HttpClientConnection
 from moorage.http.errors import ConnectionFailed
 from moorage.http.pool import ConnectionPool
 from moorage.http.transport import Response
@@ -55,7 +55,7 @@ class Pipeline:
         self._silence_seconds = silence_seconds
         self._waiting: deque[_Waiting] = deque()
         self._groups = 0
-        self._opening: set[asyncio.Task[Connection]] = set()
+        self._opening: set[asyncio.Task[HttpClientConnection]] = set()
         """Number of connections that are being opened."""
         self._is_due = False
         self._batch_window = BatchWindow(gather_seconds)
@@ -94,7 +94,7 @@ class Pipeline:
             self._opening.add(task)
             task.add_done_callback(self._opened)
 
-    def _opened(self, task: asyncio.Task[Connection]) -> None:
+    def _opened(self, task: asyncio.Task[HttpClientConnection]) -> None:
         """Use a new connection for waiting requests; if it could not be opened, fail some of them."""
         self._opening.discard(task)
         if task.cancelled():
@@ -127,7 +127,7 @@ class Pipeline:
                 group.append(waiting)
         return group
 
-    def _send_group(self, connection: Connection) -> None:
+    def _send_group(self, connection: HttpClientConnection) -> None:
         group = self._next_group()
 
         def answered() -> None:
@@ -144,7 +144,7 @@ class Pipeline:
         data = b"".join([request for request, _ in group])
         connection.send(data, [answer for _, answer in group], self._silence_seconds, answered)
 
-    def _learn(self, count: int, connection: Connection) -> None:
+    def _learn(self, count: int, connection: HttpClientConnection) -> None:
         """Adjust the limits to how a group was answered."""
         took_seconds = connection.answers_took_seconds
         if count > 1 and not connection.is_reusable:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from moorage.http.client_connection import Connection
+from moorage.http.client_connection import HttpClientConnection
 from moorage.http.errors import ConnectionFailed, NoAccess
 from moorage.http.proxy import open_tunnel
 
@@ -43,10 +43,10 @@ class ConnectionPool:
         self._host = url.hostname
         self._port = url.port or (443 if endpoint.tls else 80)
         self._connect_seconds = connect_seconds
-        self._idle: list[Connection] = []
-        self._open: set[Connection] = set()
+        self._idle: list[HttpClientConnection] = []
+        self._open: set[HttpClientConnection] = set()
 
-    def take_idle(self) -> Connection | None:
+    def take_idle(self) -> HttpClientConnection | None:
         """An open connection that is idle."""
         oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
         while self._idle:
@@ -56,7 +56,7 @@ class ConnectionPool:
             connection.abort()
         return None
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: HttpClientConnection) -> None:
         """Return a connection to the pool; it is kept if it can be reused."""
         if connection.is_reusable:
             self._idle.append(connection)
@@ -76,7 +76,7 @@ class ConnectionPool:
             connection.abort()
             await connection.closed()
 
-    async def connect(self) -> Connection:
+    async def connect(self) -> HttpClientConnection:
         """A new connection; ConnectionFailed if it cannot be opened."""
         try:
             async with asyncio.timeout(self._connect_seconds):
@@ -92,14 +92,14 @@ class ConnectionPool:
         self._open.add(connection)
         return connection
 
-    async def _opened(self) -> Connection:
+    async def _opened(self) -> HttpClientConnection:
         loop = asyncio.get_running_loop()
         tls = self._endpoint.tls
         name = (self._endpoint.server_name or self._host) if tls else None
         if self._endpoint.proxy_url:
             return await open_tunnel(self._endpoint.proxy_url, self._host, self._port, tls, name)
         transport, connection = await loop.create_connection(
-            Connection, self._host, self._port, ssl=tls, server_hostname=name
+            HttpClientConnection, self._host, self._port, ssl=tls, server_hostname=name
         )
         _detect_dead_peers(transport.get_extra_info("socket"))
         return connection

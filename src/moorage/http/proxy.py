@@ -8,14 +8,14 @@ from base64 import b64encode
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from moorage.http.client_connection import Connection
+from moorage.http.client_connection import HttpClientConnection
 
 _MAX_HEAD_BYTES: Final = 64 * 1024
 
 
 async def open_tunnel(
     proxy_url: str, host: str, port: int, tls: ssl.SSLContext | None, server_name: str | None
-) -> Connection:
+) -> HttpClientConnection:
     """A connection to a server through a proxy; OSError if the proxy refuses."""
     proxy = urlsplit(proxy_url)
     if proxy.hostname is None:
@@ -30,7 +30,7 @@ async def open_tunnel(
     try:
         outer.write(f"{head}\r\n".encode("latin-1"))
         await greeting.accepted
-        connection = Connection()
+        connection = HttpClientConnection()
         if tls is None:
             outer.set_protocol(connection)
             connection.connection_made(outer)

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from moorage.http.guard import MAX_BODY_BYTES
 from moorage.http.request_reader import Asked, RequestReader
 from moorage.http.response_encoding import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
-from moorage.http.server_connections import Connections, Waiting
+from moorage.http.server_connections import Connections, WaitReason
 from moorage.http.transport import Immediate, Response, Stream, Transport
 
 _SLICE_BYTES: Final = 64 * 1024
@@ -57,17 +57,17 @@ class HttpConnection(asyncio.Protocol):
         self._reader = RequestReader(max_body_bytes)
         self._asked = self._reader.asked
 
-    def waiting(self) -> tuple[Waiting, int]:
+    def waiting(self) -> tuple[WaitReason, int]:
         """What the client has to do next, and a number that changes when it makes progress."""
         if not self._may_write.is_set() or (self._is_ending and self._task is None):
-            return Waiting.FOR_SPACE, self._socket.get_write_buffer_size()
+            return WaitReason.FOR_SPACE, self._socket.get_write_buffer_size()
         if self._task is not None or self._unread:
-            return Waiting.FOR_NOTHING, 0
+            return WaitReason.FOR_NOTHING, 0
         reader = self._reader
         if not reader.is_in_head:
-            return Waiting.FOR_BODY, reader.messages
+            return WaitReason.FOR_BODY, reader.messages
         is_idle = reader.is_between and reader.messages
-        return Waiting.FOR_REQUEST if is_idle else Waiting.FOR_HEAD, reader.messages
+        return WaitReason.FOR_REQUEST if is_idle else WaitReason.FOR_HEAD, reader.messages
 
     @property
     def is_outrun(self) -> bool:

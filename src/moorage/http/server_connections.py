@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Any, Final, Protocol
 
 
-class Waiting(Enum):
+class WaitReason(Enum):
     """What a connection waits for."""
 
     FOR_NOTHING = auto()
@@ -23,19 +23,19 @@ class Waiting(Enum):
 
 
 _MAX_SECONDS: Final = {
-    Waiting.FOR_HEAD: 32.0,
-    Waiting.FOR_REQUEST: 90.0,
-    Waiting.FOR_BODY: 60.0,
-    Waiting.FOR_SPACE: 60.0,
+    WaitReason.FOR_HEAD: 32.0,
+    WaitReason.FOR_REQUEST: 90.0,
+    WaitReason.FOR_BODY: 60.0,
+    WaitReason.FOR_SPACE: 60.0,
 }
 """Maximum waiting times: the first two are kube-apiserver's, the others its time limit of a request."""
-_DISPENSABLE: Final = (Waiting.FOR_HEAD, Waiting.FOR_BODY, Waiting.FOR_REQUEST)
+_DISPENSABLE: Final = (WaitReason.FOR_HEAD, WaitReason.FOR_BODY, WaitReason.FOR_REQUEST)
 
 
-class Connection(Protocol):
+class ServedConnection(Protocol):
     """One connection."""
 
-    def waiting(self) -> tuple[Waiting, int]:
+    def waiting(self) -> tuple[WaitReason, int]:
         """What the client has to do next, and a number that changes when it makes progress."""
 
     @property
@@ -54,7 +54,7 @@ class Connections:
 
     def __init__(self, max_connections: int) -> None:
         self._max_connections = max_connections
-        self._open: dict[Connection, _Wait] = {}
+        self._open: dict[ServedConnection, _Wait] = {}
         self._opening: dict[asyncio.Task[None], None] = {}
         self._one_less = asyncio.Event()
         self._all_closed = asyncio.Event()
@@ -79,12 +79,12 @@ class Connections:
         if not task.cancelled():
             task.result()
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: ServedConnection) -> None:
         """Add an open connection."""
         self._open[connection] = _Wait()
         self._all_closed.clear()
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: ServedConnection) -> None:
         """Remove a connection that is closed and has no request left."""
         self._open.pop(connection, None)
         self._one_less.set()
@@ -98,9 +98,9 @@ class Connections:
             wait.seconds = wait.seconds + seconds if wait.last == now else 0.0
             wait.last = now
             is_over = wait.seconds >= _MAX_SECONDS.get(now[0], float("inf"))
-            if now[0] is Waiting.FOR_REQUEST and is_over:
+            if now[0] is WaitReason.FOR_REQUEST and is_over:
                 connection.finish()
-            elif is_over or (now[0] is Waiting.FOR_SPACE and connection.is_outrun):
+            elif is_over or (now[0] is WaitReason.FOR_SPACE and connection.is_outrun):
                 connection.abort()
 
     def _dispense(self) -> None:
@@ -129,5 +129,5 @@ class _Wait:
     """How long a connection has waited for the same thing."""
 
     def __init__(self) -> None:
-        self.last = (Waiting.FOR_NOTHING, -1)
+        self.last = (WaitReason.FOR_NOTHING, -1)
         self.seconds = 0.0

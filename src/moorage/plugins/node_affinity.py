@@ -10,7 +10,7 @@ import numpy as np
 from moorage.api.node import Node
 from moorage.api.pod import NodeAffinity as Affinity
 from moorage.api.pod import Pod, PreferredSchedulingTerm
-from moorage.api.remembered import Remembered
+from moorage.api.remembered import IdentityCache
 from moorage.api.selectors import (
     NodeTerm,
     RequiredNodes,
@@ -65,7 +65,7 @@ class NodeAffinity:
         self._enforced = None if required is None else RequiredNodes((), node_terms(required))
         self._adds_preferences = bool(added.preferred_during_scheduling_ignored_during_execution)
         self._added = _weighted(added.preferred_during_scheduling_ignored_during_execution)
-        self._wanted_by = Remembered(required_nodes)
+        self._wanted_by = IdentityCache(required_nodes)
 
     def events(self) -> tuple[Interest, ...]:
         """A node with matching labels is added, or a node is relabelled."""

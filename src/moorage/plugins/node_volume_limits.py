@@ -63,14 +63,14 @@ CSIVolumeId = tuple[str, str]
 
 
 @dataclass(slots=True)
-class _Wanted:
+class _RequestedVolumes:
     """The CSI volumes of a pod; `untranslatable` is the reason why one of them cannot be counted."""
 
     volumes: set[CSIVolumeId] = field(default_factory=set)
     untranslatable: str = ""
 
 
-_WANTED: StateKey[_Wanted] = StateKey("NodeVolumeLimits/filter")
+_REQUESTED_VOLUMES: StateKey[_RequestedVolumes] = StateKey("NodeVolumeLimits/filter")
 
 
 def _limits(csi_nodes: Iterable[CSINode]) -> dict[str, int]:
@@ -138,18 +138,18 @@ class NodeVolumeLimits:
         wanted = _wanted(pod, nodes.objects)
         if isinstance(wanted, Status):
             return None  # The filter rejects the pod.
-        cycle.write(_WANTED, wanted)
+        cycle.write(_REQUESTED_VOLUMES, wanted)
         if wanted.untranslatable or self._near_limit(self._brought(wanted, nodes), nodes).any():
             return None
         return SKIP
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes where a driver's limit would be exceeded."""
-        known = cycle.read(_WANTED)
+        known = cycle.read(_REQUESTED_VOLUMES)
         wanted = _wanted(pod, nodes.objects) if known is None else known
         if isinstance(wanted, Status):
             return refuse_everywhere(self.name, nodes, wanted)
-        cycle.write(_WANTED, wanted)
+        cycle.write(_REQUESTED_VOLUMES, wanted)
         csi_nodes = nodes.objects.of(CSINode)
         if wanted.untranslatable and any(csi_nodes.get("", name) is not None for name in nodes.names):
             return refuse_everywhere(self.name, nodes, Status(Code.ERROR, (wanted.untranslatable,)))
@@ -166,7 +166,7 @@ class NodeVolumeLimits:
             refused[index] = any(needed[driver] > limit[index] for driver, limit in allowed.items())
         return refuse_where(refused, TOO_MANY_VOLUMES)
 
-    def _brought(self, wanted: _Wanted, nodes: Nodes) -> Counter[str]:
+    def _brought(self, wanted: _RequestedVolumes, nodes: Nodes) -> Counter[str]:
         """How many volumes a pod brings of each driver that has a limit on any node."""
         limits = self._limits.subjects(nodes.objects.of(CSINode))
         return Counter(driver for driver, _ in wanted.volumes if driver in limits)
@@ -189,9 +189,9 @@ def _disks(pod: Pod) -> list[MigratedDisk]:
     return [disk for volume in pod.spec.volumes if (disk := migrated_disk(volume)) is not None]
 
 
-def _wanted(pod: Pod, objects: Objects) -> _Wanted | Status:
+def _wanted(pod: Pod, objects: Objects) -> _RequestedVolumes | Status:
     claims = objects.of(PersistentVolumeClaim)
-    wanted = _Wanted()
+    wanted = _RequestedVolumes()
     for use in claim_uses(pod):
         if not use.name:
             return Status(Code.ERROR, (CLAIM_WITHOUT_NAME,))

@@ -42,14 +42,14 @@ _RESTRICTED = (GCEPersistentDisk, AWSElasticBlockStore, RBD, ISCSI)
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _RestrictedVolumes:
     """What a pod cannot share: disks it names itself, and claims (namespace/name) for one pod only."""
 
     disks: frozenset[Disk]
     claims: tuple[str, ...]
 
 
-_WANTED: StateKey[_Wanted] = StateKey("VolumeRestrictions/filter")
+_RESTRICTED_VOLUMES: StateKey[_RestrictedVolumes] = StateKey("VolumeRestrictions/filter")
 
 
 def conflict(wanted: Disk, used: Disk) -> bool:
@@ -109,7 +109,7 @@ class VolumeRestrictions:
             return wanted
         if not wanted.disks and not self._is_used(wanted.claims, nodes):
             return SKIP
-        cycle.write(_WANTED, wanted)
+        cycle.write(_RESTRICTED_VOLUMES, wanted)
         return None
 
     def _is_used(self, claims: tuple[str, ...], nodes: Nodes) -> bool:
@@ -120,7 +120,7 @@ class VolumeRestrictions:
 
         A node's own users of the claim are what preemption could remove there; users on other nodes stay.
         """
-        wanted = cycle.read(_WANTED) or _wanted(pod, nodes)
+        wanted = cycle.read(_RESTRICTED_VOLUMES) or _wanted(pod, nodes)
         if isinstance(wanted, Status):
             return refuse_everywhere(self.name, nodes, wanted)
         if not wanted.disks and not wanted.claims:
@@ -136,7 +136,7 @@ class VolumeRestrictions:
         return FilterResult(codes, _REASONS)
 
 
-def _wanted(pod: Pod, nodes: Nodes) -> _Wanted | Status:
+def _wanted(pod: Pod, nodes: Nodes) -> _RestrictedVolumes | Status:
     claims = nodes.objects.of(PersistentVolumeClaim)
     exclusive: dict[str, None] = {}
     for use in claim_uses(pod):
@@ -148,7 +148,7 @@ def _wanted(pod: Pod, nodes: Nodes) -> _Wanted | Status:
         if READ_WRITE_ONCE_POD in claim.spec.access_modes:
             exclusive[f"{pod.namespace}/{use.name}"] = None
     disks = frozenset(disk for disk in PodInfo(pod).disks if isinstance(disk, _RESTRICTED))
-    return _Wanted(disks, tuple(exclusive))
+    return _RestrictedVolumes(disks, tuple(exclusive))
 
 
 def _users(nodes: Nodes, claims: Iterable[str]) -> dict[str, NDArray[np.bool_]]:

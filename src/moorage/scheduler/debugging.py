@@ -26,7 +26,7 @@ class InspectedScheduler(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class CacheDifference:
     """An object that only the API server (`missed`) or only the cache (`redundant`) has."""
 
     what: str
@@ -77,7 +77,7 @@ def queue_view(queue: SchedulingQueue) -> dict[str, Any]:
     }
 
 
-async def differences(scheduler: InspectedScheduler, client: Client) -> list[Difference]:
+async def differences(scheduler: InspectedScheduler, client: Client) -> list[CacheDifference]:
     """Differences between the cache and the API server.
 
     The two are read one after the other while the cluster changes: only differences found twice are reported.
@@ -89,7 +89,7 @@ async def differences(scheduler: InspectedScheduler, client: Client) -> list[Dif
     return [each for each in first if each in second]
 
 
-async def _compared(scheduler: InspectedScheduler, client: Client) -> list[Difference]:
+async def _compared(scheduler: InspectedScheduler, client: Client) -> list[CacheDifference]:
     # resourceVersion 0 is served from the API server's cache, which costs it least.
     nodes = {one["metadata"]["name"] for one in await client.list(NODE, resourceVersion=0)}
     bound = {
@@ -111,11 +111,11 @@ def _key(pod: dict[str, Any]) -> str:
     return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
 
 
-def _one_sided(kind: str, theirs: set[str], ours: set[str]) -> Iterator[Difference]:
+def _one_sided(kind: str, theirs: set[str], ours: set[str]) -> Iterator[CacheDifference]:
     for name in sorted(theirs - ours):
-        yield Difference(f"{kind} {name}", is_missed=True)
+        yield CacheDifference(f"{kind} {name}", is_missed=True)
     for name in sorted(ours - theirs):
-        yield Difference(f"{kind} {name}", is_missed=False)
+        yield CacheDifference(f"{kind} {name}", is_missed=False)
 
 
 def plugins_view(framework: Framework) -> dict[str, Any]:

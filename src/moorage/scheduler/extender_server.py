@@ -140,7 +140,7 @@ class ExtenderServer:
         scores = self._scores(_pod(question.pod), asked)
         return wire.priorities([(name, scores.get(name, 0)) for name in asked.names])
 
-    def _scores(self, pod: Pod, asked: _Asked) -> dict[str, int]:
+    def _scores(self, pod: Pod, asked: _RequestedNodes) -> dict[str, int]:
         """The requested nodes that the plugin knows, with scores; none if pre_filter rejects the pod."""
         cycle, nodes = CycleState(), Nodes(asked.snapshot)
         candidates = self._framework.pre_filter(cycle, pod, nodes, Diagnosis(len(nodes)))
@@ -187,17 +187,17 @@ class ExtenderServer:
 
     # Shared by all verbs
 
-    def _asked(self, question: wire.Question) -> _Asked:
+    def _asked(self, question: wire.Question) -> _RequestedNodes:
         """The requested nodes, and the cluster state as far as it is known."""
         if question.node_names is not None:
             if self._cache is None:
                 raise _CannotAnswer(_NO_CACHE)
-            return _Asked(self._cache.snapshot(), question.node_names)
+            return _RequestedNodes(self._cache.snapshot(), question.node_names)
         nodes = [_node(raw) for raw in question.nodes or ()]
         cache = self._cache or Cache(nodes)
-        return _Asked(cache.snapshot(), [node.name for node in nodes])
+        return _RequestedNodes(cache.snapshot(), [node.name for node in nodes])
 
-    def _judged(self, pod: Pod, asked: _Asked) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    def _judged(self, pod: Pod, asked: _RequestedNodes) -> tuple[list[str], dict[str, str], dict[str, str]]:
         """The names of the requested nodes that pass, and the reasons of the others."""
         snapshot, cycle = asked.snapshot, CycleState()
         diagnosis = Diagnosis(len(snapshot))
@@ -238,7 +238,7 @@ class _CannotAnswer(Exception):  # noqa: N818 -- it says what happened
     """The request is about objects that are not known here."""
 
 
-class _Asked:
+class _RequestedNodes:
     """The requested nodes, and the snapshot they are in."""
 
     def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:

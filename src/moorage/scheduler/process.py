@@ -51,7 +51,7 @@ from moorage.scheduler.scheduler import Scheduler
 from moorage.services.election_thread import ElectionThread
 from moorage.services.feature_gates import DEFAULT_GATES, GATES, FeatureGates
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
-from moorage.services.leader_election import LeaderElection, new_identity
+from moorage.services.leader_election import LeaderElector, new_identity
 from moorage.services.loop_thread import LoopHandlers, entered_in_thread
 from moorage.services.loop_watchdog import LoopWatchdog
 from moorage.services.metrics import MetricOptions, Metrics
@@ -242,8 +242,8 @@ class LiveScheduler:
         """Counts requests made in another thread."""
         return FromThread(_measured(self._metrics, access), self._loop)
 
-    def _new_election(self, client: Client, clock: Clock) -> LeaderElection:
-        return LeaderElection(
+    def _new_election(self, client: Client, clock: Clock) -> LeaderElector:
+        return LeaderElector(
             client,
             self.config.leader_election,
             clock,

@@ -163,7 +163,7 @@ def _user(status: Manifest) -> User | Unauthenticated:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AccessDecision:
     """Whether a request is allowed, and possibly why."""
 
     is_allowed: bool
@@ -200,11 +200,11 @@ class Authorization:
         )
         self._clock = clock
         self._metrics = metrics
-        self._allowed: ReviewCache[bytes, Decision] = ReviewCache(clock, allowed_seconds)
-        self._denied: ReviewCache[bytes, Decision] = ReviewCache(clock, denied_seconds)
+        self._allowed: ReviewCache[bytes, AccessDecision] = ReviewCache(clock, allowed_seconds)
+        self._denied: ReviewCache[bytes, AccessDecision] = ReviewCache(clock, denied_seconds)
         self._open, self._open_prefixes = _open_paths(open_paths)
 
-    async def decide(self, user: User, verb: str, path: str) -> Decision:
+    async def decide(self, user: User, verb: str, path: str) -> AccessDecision:
         """Whether a user may access a path; ReviewFailed if the API server does not answer."""
         began = self._clock.now()
         result = "error"
@@ -216,11 +216,11 @@ class Authorization:
             self._metrics.authorization_duration.labels(result).observe(self._clock.now() - began)
         return decision
 
-    async def _decide(self, user: User, verb: str, path: str) -> Decision:
+    async def _decide(self, user: User, verb: str, path: str) -> AccessDecision:
         if MASTERS in user.groups or self._is_open(path):
-            return Decision(True)
+            return AccessDecision(True)
         if self._reviewer is None:
-            return Decision(False)
+            return AccessDecision(False)
         spec: Manifest = {"nonResourceAttributes": {"path": path, "verb": verb}, "user": user.name}
         if user.groups:
             spec["groups"] = list(user.groups)
@@ -234,7 +234,7 @@ class Authorization:
             status = await self._reviewer.ask(spec)
             is_denied = bool(status.get("denied"))
             is_allowed = bool(status.get("allowed")) and not is_denied
-            found = Decision(is_allowed, status.get("reason") or "", is_denied)
+            found = AccessDecision(is_allowed, status.get("reason") or "", is_denied)
             if len(key) + len(found.reason) <= _MAX_CACHED_REQUEST_LENGTH:
                 (self._allowed if is_allowed else self._denied).put(key, found)
         return found

@@ -19,13 +19,13 @@ from contextlib import AbstractAsyncContextManager
 
 from moorage.client.client import Client
 from moorage.clock import Clock
-from moorage.services.leader_election import LeaderElection, LostLease
+from moorage.services.leader_election import LeaderElector, LostLease
 from moorage.services.loop_thread import run_in_thread
 from moorage.services.timing import MonotonicClock
 
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
 """Creates a client in the running loop, and closes its connections at the end."""
-Make = Callable[[Client, Clock], LeaderElection]
+Make = Callable[[Client, Clock], LeaderElector]
 
 
 def _do_nothing() -> None:
@@ -42,7 +42,7 @@ class ElectionThread:
         self._guard = threading.Lock()
         self._is_stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._election: LeaderElection | None = None
+        self._election: LeaderElector | None = None
 
     @property
     def is_leading(self) -> bool:

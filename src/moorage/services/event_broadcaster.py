@@ -25,7 +25,7 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger, kobj
-from moorage.services.event_series import Entry, EventNames, Occurrence, Reference, new_entry
+from moorage.services.event_series import EventNames, Occurrence, Reference, SeriesEntry, new_entry
 from moorage.services.timing import within
 
 log = Logger(__name__)
@@ -55,8 +55,8 @@ class Broadcaster:
         self._host = host
         self._names = EventNames(random)
         self._queue: deque[Occurrence] = deque()
-        self._entries: OrderedDict[tuple[object, ...], Entry] = OrderedDict()
-        self._to_write: deque[Entry] = deque()
+        self._entries: OrderedDict[tuple[object, ...], SeriesEntry] = OrderedDict()
+        self._to_write: deque[SeriesEntry] = deque()
         self._tasks: asyncio.TaskGroup | None = None
         self._writers = 0
         self._backing_off: list[asyncio.Future[None]] = []
@@ -130,7 +130,7 @@ class Broadcaster:
 
     # -- writing
 
-    def _write_soon(self, entry: Entry) -> None:
+    def _write_soon(self, entry: SeriesEntry) -> None:
         """Have an event written: by the writer that is writing it already, or by an idle one."""
         entry.is_stale = True
         if entry.is_waiting or self._tasks is None:
@@ -164,7 +164,7 @@ class Broadcaster:
         if len(self._backing_off) == self._writers and not self._queue:
             self._is_idle.set()
 
-    async def _write_with_retries(self, entry: Entry) -> None:
+    async def _write_with_retries(self, entry: SeriesEntry) -> None:
         tries = 0
         while entry.is_stale:
             entry.is_stale = False  # Later occurrences are not in what is written now.
@@ -178,7 +178,7 @@ class Broadcaster:
             await sleep(self._clock, RETRY_SECONDS * (1 + _RETRY_JITTER * self._random.random()))
         entry.is_waiting = False
 
-    async def _write(self, entry: Entry) -> bool:
+    async def _write(self, entry: SeriesEntry) -> bool:
         """Write an event, or its count; returns whether that is completed, successfully or not."""
         try:
             if not (entry.is_stored and await self._patched(entry)):
@@ -195,7 +195,7 @@ class Broadcaster:
             return False
         return True
 
-    async def _patched(self, entry: Entry) -> bool:
+    async def _patched(self, entry: SeriesEntry) -> bool:
         """Write an event's count; False if the API server no longer has the event."""
         patch = {"series": entry.series}
         try:

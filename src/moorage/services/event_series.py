@@ -99,7 +99,7 @@ class Event(msgspec.Struct, rename="camel", kw_only=True):
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class SeriesEntry:
     """An event that may be repeated."""
 
     namespace: str
@@ -150,7 +150,7 @@ class EventNames:
         return name
 
 
-def new_entry(occurrence: Occurrence, names: EventNames) -> Entry:
+def new_entry(occurrence: Occurrence, names: EventNames) -> SeriesEntry:
     """The entry of an event that occurred for the first time."""
     namespace = occurrence.regarding.namespace or "default"
     name = names.name(occurrence.regarding.name, occurrence.at)
@@ -166,7 +166,7 @@ def new_entry(occurrence: Occurrence, names: EventNames) -> Entry:
         note=cut_note(occurrence.note),
         type=occurrence.type,
     )
-    return Entry(namespace, name, event, occurrence.at)
+    return SeriesEntry(namespace, name, event, occurrence.at)
 
 
 def cut_note(note: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from moorage.framework.extenders.extenders import ChosenVictims
-from moorage.services.go_json import Fields, is_null, items
+from moorage.services.go_json import JsonFields, is_null, items
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,7 +31,7 @@ _read_nodes = msgspec.json.Decoder(list[_Node]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class FilterResult:
+class ExtenderFilterResult:
     """An ExtenderFilterResult; `nodes` are the names of nodes returned as whole objects."""
 
     nodes: list[str] | None
@@ -57,11 +57,11 @@ def extender_args(pod: bytes, nodes: Sequence[bytes] | None, node_names: Sequenc
     )
 
 
-def read_filter_result(raw: bytes) -> FilterResult:
+def read_filter_result(raw: bytes) -> ExtenderFilterResult:
     """Decode an ExtenderFilterResult."""
-    fields = Fields.of(raw, "ExtenderFilterResult")
+    fields = JsonFields.of(raw, "ExtenderFilterResult")
     nodes = fields.object("Nodes", "NodeList")
-    return FilterResult(
+    return ExtenderFilterResult(
         None if nodes is None else _node_names(nodes),
         fields.texts("NodeNames"),
         fields.text_map("FailedNodes", "v1.FailedNodesMap"),
@@ -70,20 +70,20 @@ def read_filter_result(raw: bytes) -> FilterResult:
     )
 
 
-def _node_names(nodes: Fields) -> list[str]:
+def _node_names(nodes: JsonFields) -> list[str]:
     try:
         return [node.metadata.name for node in _read_nodes(nodes.raw("items") or b"[]")]
     except msgspec.DecodeError:
         names = []
         for raw in nodes.list("items", "[]v1.Node"):
-            metadata = Fields(raw, "Node").object("metadata", "ObjectMeta")
+            metadata = JsonFields(raw, "Node").object("metadata", "ObjectMeta")
             names.append("" if metadata is None else metadata.text("name"))
         return names
 
 
 def read_priorities(raw: bytes) -> list[tuple[str, int]]:
     """A HostPriorityList: scores by node name."""
-    hosts = (Fields(item, "HostPriority") for item in items(raw, "v1.HostPriorityList"))
+    hosts = (JsonFields(item, "HostPriority") for item in items(raw, "v1.HostPriorityList"))
     return [(host.text("Host"), host.integer("Score")) for host in hosts]
 
 
@@ -116,15 +116,17 @@ def meta_victims(victims: ChosenVictims) -> dict[str, Any]:
 
 def read_preemption_result(raw: bytes) -> dict[str, ChosenVictims]:
     """An ExtenderPreemptionResult: the victims by node."""
-    return read_meta_victims(Fields.of(raw, "ExtenderPreemptionResult"))
+    return read_meta_victims(JsonFields.of(raw, "ExtenderPreemptionResult"))
 
 
-def read_meta_victims(fields: Fields) -> dict[str, ChosenVictims]:
+def read_meta_victims(fields: JsonFields) -> dict[str, ChosenVictims]:
     """NodeNameToMetaVictims, of a request or of a response."""
     found = {}
     for name, value in fields.map("NodeNameToMetaVictims", "map[string]*v1.MetaVictims").items():
-        victims = Fields(value, "MetaVictims")
-        pods = [Fields(pod, "MetaPod") for pod in victims.list("Pods", "[]*v1.MetaPod") if not is_null(pod)]
+        victims = JsonFields(value, "MetaVictims")
+        pods = [
+            JsonFields(pod, "MetaPod") for pod in victims.list("Pods", "[]*v1.MetaPod") if not is_null(pod)
+        ]
         uids = tuple(pod.text("UID") for pod in pods)
         found[name] = ChosenVictims(uids, victims.integer("NumPDBViolations"))
     return found
@@ -137,4 +139,4 @@ def binding_args(name: str, namespace: str, uid: str, node_name: str) -> bytes:
 
 def read_binding_result(raw: bytes) -> str:
     """An ExtenderBindingResult: the error; empty if the pod is bound."""
-    return Fields.of(raw, "ExtenderBindingResult").text("Error")
+    return JsonFields.of(raw, "ExtenderBindingResult").text("Error")

@@ -9,7 +9,7 @@ import msgspec
 
 from moorage.framework.extenders.extenders import ChosenVictims
 from moorage.services.extender_client_messages import meta_victims, node_list, read_meta_victims
-from moorage.services.go_json import Fields, GoJsonError, is_null
+from moorage.services.go_json import GoJsonError, JsonFields, is_null
 
 _encode = msgspec.json.Encoder().encode
 
@@ -25,7 +25,7 @@ class Question:
 
 def read_question(raw: bytes) -> Question:
     """Decode ExtenderArgs."""
-    fields = Fields.of(raw, "ExtenderArgs")
+    fields = JsonFields.of(raw, "ExtenderArgs")
     nodes = fields.object("Nodes", "NodeList")
     return Question(
         _pod(fields),
@@ -34,7 +34,7 @@ def read_question(raw: bytes) -> Question:
     )
 
 
-def _pod(fields: Fields) -> bytes:
+def _pod(fields: JsonFields) -> bytes:
     pod = fields.raw("Pod")
     if pod is None:
         raise GoJsonError("the request has no Pod")
@@ -87,11 +87,11 @@ class PreemptionQuestion:
 
 def read_preemption_question(raw: bytes) -> PreemptionQuestion:
     """Decode ExtenderPreemptionArgs."""
-    fields = Fields.of(raw, "ExtenderPreemptionArgs")
+    fields = JsonFields.of(raw, "ExtenderPreemptionArgs")
     victims = read_meta_victims(fields)
     for name, value in fields.map("NodeNameToVictims", "map[string]*v1.Victims").items():
-        found = Fields(value, "Victims")
-        pods = [Fields(pod, "Pod") for pod in found.list("Pods", "[]*v1.Pod") if not is_null(pod)]
+        found = JsonFields(value, "Victims")
+        pods = [JsonFields(pod, "Pod") for pod in found.list("Pods", "[]*v1.Pod") if not is_null(pod)]
         metadata = (pod.object("metadata", "ObjectMeta") for pod in pods)
         uids = tuple("" if meta is None else meta.text("uid") for meta in metadata)
         victims[name] = ChosenVictims(uids, found.integer("NumPDBViolations"))
@@ -115,7 +115,7 @@ class BindingQuestion:
 
 def read_binding_question(raw: bytes) -> BindingQuestion:
     """Decode ExtenderBindingArgs."""
-    fields = Fields.of(raw, "ExtenderBindingArgs")
+    fields = JsonFields.of(raw, "ExtenderBindingArgs")
     return BindingQuestion(*(fields.text(each) for each in ("PodName", "PodNamespace", "PodUID", "Node")))
 
 

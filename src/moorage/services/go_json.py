@@ -73,7 +73,7 @@ def items(raw: bytes, type_name: str) -> list[bytes]:
         ) from None
 
 
-class Fields:
+class JsonFields:
     """A JSON object that is decoded into a Go struct of a given name."""
 
     def __init__(self, raw: bytes | msgspec.Raw, struct: str, where: str = "") -> None:
@@ -89,7 +89,7 @@ class Fields:
         self._fields = {name.lower(): bytes(value) for name, value in found.items() if not is_null(value)}
 
     @classmethod
-    def of(cls, raw: bytes, struct: str) -> Fields:
+    def of(cls, raw: bytes, struct: str) -> JsonFields:
         """Decode a JSON object."""
         return cls(whole_value(raw), struct)
 
@@ -133,10 +133,10 @@ class Fields:
         found: dict[str, msgspec.Raw] = self._read(name, _fields, type_name, {})
         return {key: bytes(value) for key, value in found.items()}
 
-    def object(self, name: str, struct: str) -> Fields | None:
+    def object(self, name: str, struct: str) -> JsonFields | None:
         """A nested struct; None if absent."""
         raw = self.raw(name)
-        return None if raw is None else Fields(raw, struct, self._field(name, f"v1.{struct}"))
+        return None if raw is None else JsonFields(raw, struct, self._field(name, f"v1.{struct}"))
 
     def _read(self, name: str, read: Callable[[bytes], Any], type_name: str, default: T) -> Any | T:
         raw = self.raw(name)

@@ -66,7 +66,7 @@ def new_identity() -> str:
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
-class LeaderElection:
+class LeaderElector:
     """One candidate in one election."""
 
     def __init__(

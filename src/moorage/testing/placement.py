@@ -14,7 +14,7 @@ from moorage.testing.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class AssumedPod:
     """A pod assumed on a node, in its own cluster."""
 
     stage: Stage
@@ -27,7 +27,7 @@ class Placed:
         return self.stage.call(method, self.cycle, self.pod, self.node_name)
 
 
-def place(trial: Trial) -> Placed | None:
+def place(trial: Trial) -> AssumedPod | None:
     """Assume a pod on the first feasible node of a new cluster; None if there is none."""
     stage = trial.fresh()
     begun = begin(stage, trial.pod)
@@ -36,11 +36,11 @@ def place(trial: Trial) -> Placed | None:
         return None
     prepare_scoring(stage, begun.cycle, trial.pod, feasible)
     node_name = feasible.name(0)
-    return Placed(stage, begun.cycle, stage.cache.assume_pod(trial.pod, node_name), node_name)
+    return AssumedPod(stage, begun.cycle, stage.cache.assume_pod(trial.pod, node_name), node_name)
 
 
 @dataclass(frozen=True, slots=True)
-class FitsNowhere:
+class UnschedulablePod:
     """A pod without a feasible node."""
 
     stage: Stage
@@ -53,11 +53,11 @@ class FitsNowhere:
         return self.stage.call("post_filter", self.cycle, self.pod, self.stage.nodes, self.diagnosis)
 
 
-def fit_nowhere(trial: Trial) -> FitsNowhere | None:
+def make_unschedulable(trial: Trial) -> UnschedulablePod | None:
     """The pod of a trial if the stage's filters together reject every node; None if one is feasible."""
     stage, cycle = trial.stage, CycleState()
     diagnosis = Diagnosis(len(stage.nodes))
     left = stage.framework.pre_filter(cycle, trial.pod, stage.nodes, diagnosis)
     if left is not None and len(stage.framework.filter(cycle, trial.pod, left, diagnosis)):
         return None
-    return FitsNowhere(stage, cycle, trial.pod, diagnosis)
+    return UnschedulablePod(stage, cycle, trial.pod, diagnosis)

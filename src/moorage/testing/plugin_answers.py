@@ -151,7 +151,7 @@ def _candidates(answer: Any, nodes: Nodes) -> Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedCycle:
     """The state of a cycle after filtering by this plugin.
 
     answer: the pre-filter's result. candidates: the nodes it left. refused: those that the filter rejected.
@@ -174,14 +174,14 @@ class Begun:
         return self.candidates.where(np.array([name not in self.refused for name in names], bool))
 
 
-def begin(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Begun:
+def begin(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> StartedCycle:
     """Pre-filter a pod, then filter nodes; by default all nodes."""
     nodes = stage.nodes if nodes is None else nodes
     cycle = CycleState()
     answer = pre_filter(stage, cycle, pod)
     left = _candidates(answer, nodes)
     refused = {} if isinstance(answer, Status) else refusals(stage, cycle, pod, left)
-    return Begun(cycle, answer, left, refused)
+    return StartedCycle(cycle, answer, left, refused)
 
 
 def ask(stage: Stage, pod: Pod, nodes: Nodes | None = None) -> Answers:

@@ -28,7 +28,7 @@ _LIKELY: Final = ("1", "7", "60", "true", "x", "", None, None)
 """Likely values of such a label: a number, a word, empty, absent."""
 
 
-class _Attentive(dict[str, str]):
+class _RecordingDict(dict[str, str]):
     """Labels that record which keys are read."""
 
     def __init__(self, content: Mapping[str, str], asked: set[str]) -> None:
@@ -49,7 +49,7 @@ class _Attentive(dict[str, str]):
         return super().__contains__(key)
 
 
-class _AttentiveColumns(LabelColumns):
+class _RecordingColumns(LabelColumns):
     """Columns of node labels that record which keys are read, including keys that no node has."""
 
     def __init__(self, columns: LabelColumns, asked: set[str]) -> None:
@@ -63,13 +63,13 @@ class _AttentiveColumns(LabelColumns):
 
 
 @dataclass(slots=True)
-class _Asked:
+class _ReadKeys:
     node_labels: set[str] = field(default_factory=set)
     node_annotations: set[str] = field(default_factory=set)
     pod_labels: set[str] = field(default_factory=set)
     pod_annotations: set[str] = field(default_factory=set)
 
-    def attentive(self, obj: T) -> T:
+    def recording(self, obj: T) -> T:
         """The same object; if it is a node or a pod, a copy that records reads."""
         if isinstance(obj, Node):
             labels, annotations = self.node_labels, self.node_annotations
@@ -80,23 +80,23 @@ class _Asked:
         meta = obj.metadata
         listening = replace(
             meta,
-            labels=_Attentive(meta.labels, labels),
-            annotations=_Attentive(meta.annotations, annotations),
+            labels=_RecordingDict(meta.labels, labels),
+            annotations=_RecordingDict(meta.annotations, annotations),
         )
         return replace(obj, metadata=listening)
 
 
 def learn_extras(recipe: Recipe) -> Extras:
     """The labels and annotations that a plugin reads, with possible values."""
-    asked = _Asked()
+    asked = _ReadKeys()
     clusters = standard_clusters()[1:3]
     for cluster in clusters:
-        stage = recipe.stage([asked.attentive(each) for each in cluster.objects])
+        stage = recipe.stage([asked.recording(each) for each in cluster.objects])
         snapshot = stage.cache.snapshot()
-        snapshot.labels = _AttentiveColumns(snapshot.labels, asked.node_labels)
+        snapshot.labels = _RecordingColumns(snapshot.labels, asked.node_labels)
         for pod in cluster.pods:
             try:
-                ask(stage, asked.attentive(pod))
+                ask(stage, asked.recording(pod))
             except PluginError:
                 continue  # The checks report what is wrong.
     values = (*_LIKELY, *_texts(recipe.args))

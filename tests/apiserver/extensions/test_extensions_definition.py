@@ -13,7 +13,7 @@ from moorage_cluster.apiserver.extensions.definition import (
     is_terminating,
     terminating,
 )
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from tests.apiserver.extensions.definitions import INTEGER, NOW, STRING, array, crd, obj, of_spec, version
 
 STRATEGY = CustomResourceDefinitionStrategy()
@@ -345,28 +345,28 @@ def test_a_definition_without_conflicts_is_established() -> None:
         ],
     }
     later = NOW.replace(year=2026)
-    own = Resource("example.com", "v1", "Widget", "widgets", True, short_names=("wd",))
+    own = APIResource("example.com", "v1", "Widget", "widgets", True, short_names=("wd",))
     assert accepted(definition, [own], later) == definition["status"], "its own names are no conflict"
 
 
 TAKEN = {
     "the kind": (
-        Resource("example.com", "v1", "Widget", "others", True),
+        APIResource("example.com", "v1", "Widget", "others", True),
         "KindConflict",
         '"Widget" is already in use',
     ),
     "the list's kind": (
-        Resource("example.com", "v1", "Wall", "walls", True),
+        APIResource("example.com", "v1", "Wall", "walls", True),
         "ListKindConflict",
         '"WallList" is already in use',
     ),
     "the short name": (
-        Resource("example.com", "v1", "Other", "others", True, short_names=("wd",)),
+        APIResource("example.com", "v1", "Other", "others", True, short_names=("wd",)),
         "ShortNamesConflict",
         '"wd" is already in use',
     ),
     "the singular": (
-        Resource("example.com", "v1", "Other", "others", True, singular="widget"),
+        APIResource("example.com", "v1", "Other", "others", True, singular="widget"),
         "SingularConflict",
         '"widget" is already in use',
     ),
@@ -386,7 +386,7 @@ def test_names_that_others_have_are_not_accepted(case: str) -> None:
 
 
 def test_the_same_names_in_another_group_are_no_conflict() -> None:
-    other = Resource("example.org", "v1", "Widget", "widgets", True)
+    other = APIResource("example.org", "v1", "Widget", "widgets", True)
     assert accepted(created(crd()), [other], NOW)["conditions"][0]["status"] == "True"
 
 

@@ -17,7 +17,7 @@ from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.extensions import patterns
 from moorage_cluster.apiserver.extensions.formats import _BY_NAME, conforms
 from moorage_cluster.apiserver.extensions.patterns import TooMuchWorkError, compiled
-from moorage_cluster.apiserver.extensions.values import Check
+from moorage_cluster.apiserver.extensions.values import ValueCheck
 from moorage_cluster.apiserver.selector_parsing import parse_field_selector, parse_label_selector
 
 _ATTACK = """
@@ -59,7 +59,7 @@ def test_long_text_cannot_keep_a_large_pattern_busy(monkeypatch: pytest.MonkeyPa
     assert pattern._work <= 300_000 + 2000, "it stops in the set of states that is one too many"
     assert pattern.occurs_in("a" * 420), "shorter texts are matched as before"
     problems: list[FieldError] = []
-    Check({"type": "string", "pattern": "(a|b)*a(a|b){400}$"}).run(text, "x", problems)
+    ValueCheck({"type": "string", "pattern": "(a|b)*a(a|b){400}$"}).run(text, "x", problems)
     assert [error.detail for error in problems] == ["x in body takes too long to match '(a|b)*a(a|b){400}$'"]
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from moorage.http.transport import Response
 from moorage_cluster.apiserver.embedded import EmbeddedServer
-from moorage_cluster.apiserver.selector_parsing import Fields
+from moorage_cluster.apiserver.selector_parsing import FieldValues
 from tests.apiserver.fuzzing.request import Shot
 
 _CODES = {200, 201, 202, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429, 504}
@@ -161,7 +161,7 @@ def check_store(server: EmbeddedServer) -> None:
                 raise Wrong(f"{where} is not in its namespace")
             if resource is None:
                 continue
-            if stored.fields != Fields.of(resource.strategy.selectable(obj)):
+            if stored.fields != FieldValues.of(resource.strategy.selectable(obj)):
                 raise Wrong(f"{where}: its fields are not the object's")
             if not resource.is_custom:
                 again, unknown = resource.schema.decode(obj)

@@ -17,7 +17,7 @@ import msgspec
 from moorage.clock import VirtualClock
 from moorage.http.transport import Request, Response, Stream
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from tests.apiserver.client import START, settled
 from tests.apiserver.fuzzing.checks import Wrong, check_answer, check_event, check_store, content_of
 from tests.apiserver.fuzzing.request import TOKEN, Shot
@@ -148,7 +148,7 @@ class Target:
             raise Wrong(f"GET {path}?{query} is answered with {response.status}: {response.body!r}")
         return response
 
-    async def _check_lists(self, resource: Resource) -> None:
+    async def _check_lists(self, resource: APIResource) -> None:
         """That a list is what is stored, in every form, and that watching from the start leads there too."""
         prefix = f"/apis/{resource.group}" if resource.group else "/api"
         path = f"{prefix}/{resource.version}/{resource.plural}"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from moorage.api.manifests import Manifest, copy
-from moorage_cluster.apiserver.kinds.addresses import ClusterIPs, NodePorts
+from moorage_cluster.apiserver.kinds.addresses import ClusterIPAllocator, NodePortAllocator
 from moorage_cluster.apiserver.kinds.services import ServiceStrategy
 from tests.apiserver.kinds.object_builders import an_object, created, updated
 
@@ -13,7 +13,9 @@ SELECTOR = {"app": "web"}
 class Services:
     """A strategy that knows what was created before."""
 
-    def __init__(self, addresses: ClusterIPs | None = None, ports: NodePorts | None = None) -> None:
+    def __init__(
+        self, addresses: ClusterIPAllocator | None = None, ports: NodePortAllocator | None = None
+    ) -> None:
         self.stored: list[Manifest] = []
         self.strategy = ServiceStrategy(lambda: self.stored, addresses, ports)
 
@@ -50,7 +52,7 @@ def test_an_address_can_be_chosen_once() -> None:
 
 
 def test_the_last_address_is_used_and_then_there_is_none() -> None:
-    services = Services(ClusterIPs("10.0.0.0/29"))
+    services = Services(ClusterIPAllocator("10.0.0.0/29"))
     addresses = {services.create(f"s{index}")["spec"]["clusterIP"] for index in range(6)}
     assert addresses == {f"10.0.0.{number}" for number in range(1, 7)}
     assert services.refusal("more") == [
@@ -59,7 +61,7 @@ def test_the_last_address_is_used_and_then_there_is_none() -> None:
 
 
 def test_a_released_address_is_found_again() -> None:
-    addresses = ClusterIPs("10.0.0.0/29")
+    addresses = ClusterIPAllocator("10.0.0.0/29")
     taken = {f"10.0.0.{number}" for number in (1, 2, 4, 5, 6)}
     assert addresses.allocate(taken) == "10.0.0.3"
 
@@ -89,7 +91,7 @@ def test_a_node_port_can_be_chosen_once_a_protocol() -> None:
 
 
 def test_all_node_ports_taken() -> None:
-    services = Services(ports=NodePorts(30000, 30001))
+    services = Services(ports=NodePortAllocator(30000, 30001))
     services.create("a", type="NodePort")
     services.create("b", type="NodePort")
     assert services.refusal("c", type="NodePort") == [

@@ -19,7 +19,7 @@ from moorage.apimachinery.schema.wire import TypeUse, WireField, wire_format
 from moorage.apimachinery.validation.metadata import validate_metadata, validate_metadata_update
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources
 from moorage_cluster.apiserver.kinds.pods import validated_spec_cache as sound_specs
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.store import Store
 
 ITEMS = 16
@@ -124,7 +124,7 @@ def built(use: TypeUse, way: tuple[str, ...], leaf: Any) -> Any:
     return obj
 
 
-def object_with(resource: Resource, way: tuple[str, ...], use: TypeUse, count: int) -> Manifest:
+def object_with(resource: APIResource, way: tuple[str, ...], use: TypeUse, count: int) -> Manifest:
     assert use.items
     items = [filled(use.items, index, 2) for index in range(count)]
     leaf = items if use.word == "list" else {f"k{index}": item for index, item in enumerate(items)}
@@ -136,7 +136,7 @@ def object_with(resource: Resource, way: tuple[str, ...], use: TypeUse, count: i
     return {**obj, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": {**given, **meta}}
 
 
-def lived(resource: Resource, obj: Manifest, update: Manifest) -> None:
+def lived(resource: APIResource, obj: Manifest, update: Manifest) -> None:
     """What the verbs do with an object: create, update, status."""
     strategy = resource.strategy
     strategy.default(obj)
@@ -156,7 +156,7 @@ def lived(resource: Resource, obj: Manifest, update: Manifest) -> None:
     strategy.selectable(update)
 
 
-def operations(resource: Resource, obj: Manifest) -> int:
+def operations(resource: APIResource, obj: Manifest) -> int:
     """Calls and comparisons in an object's life."""
     new, update = counted(obj), counted(obj)
     calls = 0
@@ -175,7 +175,7 @@ def operations(resource: Resource, obj: Manifest) -> int:
     return calls + Counted.compared
 
 
-def resources() -> dict[str, Resource]:
+def resources() -> dict[str, APIResource]:
     store = Store()
     return {
         f"{resource.plural}.{resource.group}/{resource.version}": resource

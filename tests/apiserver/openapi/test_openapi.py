@@ -20,10 +20,10 @@ from moorage_cluster.apiserver.openapi.documents import (
     openapi_v3,
     openapi_v3_index,
 )
-from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
+from moorage_cluster.apiserver.resources import STATUS_VERBS, APIResource, Subresource
 
 STATUS = Subresource("status", "Pod", STATUS_VERBS)
-PODS = Resource(
+PODS = APIResource(
     "", "v1", "Pod", "pods", True,
     subresources=(
         STATUS,
@@ -31,12 +31,12 @@ PODS = Resource(
         Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
     ),
 )  # fmt: skip
-NODES = Resource("", "v1", "Node", "nodes", False)
-DEPLOYMENTS = Resource(
+NODES = APIResource("", "v1", "Node", "nodes", False)
+DEPLOYMENTS = APIResource(
     "apps", "v1", "Deployment", "deployments", True,
     subresources=(Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1"),),
 )  # fmt: skip
-BACKUPS = Resource("example.com", "v1", "Backup", "backups", True)
+BACKUPS = APIResource("example.com", "v1", "Backup", "backups", True)
 RESOURCES = (PODS, NODES, DEPLOYMENTS, BACKUPS)
 BACKUP = ("example.com", "v1", "Backup")
 BACKUP_LIST = ("example.com", "v1", "BackupList")
@@ -59,7 +59,7 @@ def test_the_index_points_at_each_group_and_version() -> None:
 
 
 def test_the_address_changes_only_with_the_document() -> None:
-    def addresses(custom: dict[Any, Any], *resources: Resource) -> dict[str, Any]:
+    def addresses(custom: dict[Any, Any], *resources: APIResource) -> dict[str, Any]:
         found: dict[str, Any] = openapi_v3_index(resources, custom)["paths"]
         return found
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage_cluster.apiserver.tables.base import NAME_AND_AGE, Column
+from moorage_cluster.apiserver.tables.base import NAME_AND_AGE, TableColumn
 from moorage_cluster.apiserver.tables.registry import printer_for
 
 # Marks after a header: # integer, ? boolean, @ date, ! the object's name, + only with `-o wide`.
@@ -82,7 +82,7 @@ HEADERS = {
 }
 
 
-def _header(column: Column) -> str:
+def _header(column: TableColumn) -> str:
     assert column.format in ("", "name")
     assert column.priority in (0, 1)
     return f"{column.name}{_TYPES[column.type]}{'!' * bool(column.format)}{'+' * column.priority}"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage_cluster.apiserver.tables.base import Column
+from moorage_cluster.apiserver.tables.base import TableColumn
 from moorage_cluster.apiserver.tables.custom import columns_of_custom
 from moorage_cluster.apiserver.tables.jsonpath import JsonPath, PathError
 from tests.apiserver.tables.table_rows import NOW, an_object, before, cells
@@ -191,8 +191,8 @@ def test_columns_are_as_defined_and_no_age_is_added() -> None:
     )
     described = "Custom resource definition column (in JSONPath format): .spec.size"
     assert printer.columns[1:] == (
-        Column("Size", "integer", "int32", described, 1),
-        Column("On", "boolean", "", "Whether it is on.", 0),
+        TableColumn("Size", "integer", "int32", described, 1),
+        TableColumn("On", "boolean", "", "Whether it is on.", 0),
     )
     assert printer.row(WIDGET, NOW) == ["w", 3, True]
 

@@ -18,7 +18,7 @@ from moorage_cluster.apiserver.embedded import EmbeddedServer
 from moorage_cluster.apiserver.kubeconfig import write_kubeconfig
 from moorage_cluster.controllers.cluster import Cluster, controller_of
 from moorage_cluster.controllers.controller import Controller
-from moorage_cluster.controllers.manager import Manager
+from moorage_cluster.controllers.manager import ControllerManager
 from moorage_cluster.controllers.pods import is_deleted, phase_of
 from moorage_cluster.controllers.workload_controllers import WORKLOAD_CONTROLLERS
 
@@ -88,7 +88,7 @@ class LiveCluster:
             server = HttpServer(embedded.api, embedded.certificate.ssl_context())
             client = Client(embedded.api, embedded.token)
             cluster = Cluster(client, LoopClock(), Random(1))
-            manager = Manager(cluster, (*WORKLOAD_CONTROLLERS, StandInKubelet))
+            manager = ControllerManager(cluster, (*WORKLOAD_CONTROLLERS, StandInKubelet))
             serving = asyncio.create_task(server.serve(listener))
             managing = asyncio.create_task(manager.run())
             await server.listens()

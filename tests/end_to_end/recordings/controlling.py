@@ -20,7 +20,7 @@ from moorage.client.kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from moorage.clock import LoopClock
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller
-from moorage_cluster.controllers.manager import MakeController, Manager
+from moorage_cluster.controllers.manager import ControllerManager, MakeController
 from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
 from moorage_cluster.controllers.resource_claims import ResourceClaimRelease
 from moorage_cluster.controllers.volume_facts import STORAGE_PROVISIONER, reference_to
@@ -61,7 +61,7 @@ CONTROLLERS: Final[dict[str, tuple[MakeController, ...]]] = {
 @asynccontextmanager
 async def controlled(client: Client, family: str) -> AsyncIterator[None]:
     """The controllers of a family are at work while the context lasts."""
-    manager = Manager(Cluster(client, LoopClock(), Random(0)), CONTROLLERS.get(family, ()))
+    manager = ControllerManager(Cluster(client, LoopClock(), Random(0)), CONTROLLERS.get(family, ()))
     running = asyncio.ensure_future(manager.run())
     try:
         yield

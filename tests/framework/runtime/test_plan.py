@@ -14,7 +14,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import NO_CONCERN
 from moorage.framework.interface.handle import Handle
 from moorage.framework.runtime.framework import Framework
-from moorage.framework.runtime.plan import Choice
+from moorage.framework.runtime.plan import CallDecision
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import MetricsObserver
 from moorage.services.metrics import Metrics
@@ -86,12 +86,14 @@ def test_a_plan_as_a_table(pod: Pod, table: str) -> None:
 def test_filters_after_the_first_that_is_not_cached_are_not_answered_from_the_cache() -> None:
     framework = make_framework("NodeName", "InterPodAffinity", "NodeResourcesFit")
     plan = framework.plan_of(make_pod("p"), nodes("a").snapshot)
-    assert plan.choice("filter", "NodeResourcesFit") is Choice.CACHED  # InterPodAffinity has skipped the pod.
+    assert (
+        plan.choice("filter", "NodeResourcesFit") is CallDecision.CACHED
+    )  # InterPodAffinity has skipped the pod.
     cached = recorder("Cached", Log(), filter_node=None)
     cached.depends_on = lambda pod, objects: NO_CONCERN
     framework = framework_of(recorder("Own", Log(), filter_node=None), cached)
     plan = framework.plan_of(POD, nodes("a").snapshot)
-    assert plan.choice("filter", "Cached") is Choice.RUNS
+    assert plan.choice("filter", "Cached") is CallDecision.RUNS
 
 
 def test_where_nothing_is_cached_every_plugin_runs_that_does_not_skip() -> None:
@@ -99,7 +101,7 @@ def test_where_nothing_is_cached_every_plugin_runs_that_does_not_skip() -> None:
     cycle = CycleState()
     Engine(remembers=False).decide(framework, make_pod("p"), nodes("a", "b").snapshot, cycle)
     choices = {choice for _, _, choice in framework.plan(cycle).rows()}
-    assert choices == {Choice.RUNS, Choice.PRE_FILTER_SKIPPED, Choice.PRE_SCORE_SKIPPED}
+    assert choices == {CallDecision.RUNS, CallDecision.PRE_FILTER_SKIPPED, CallDecision.PRE_SCORE_SKIPPED}
 
 
 def test_equal_skips_lead_to_the_same_plan() -> None:

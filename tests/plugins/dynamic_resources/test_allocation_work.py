@@ -11,8 +11,8 @@ from bench.worst.claims import CLAIMS
 from moorage.api.base import Object
 from moorage.api.decode import convert
 from moorage.api.devices import ResourceClaim
-from moorage.cel.budget import WORK_LIMIT, Work
-from moorage.cel.program import Selector
+from moorage.cel.budget import WORK_LIMIT, WorkBudget
+from moorage.cel.program import CompiledSelector
 from moorage.framework.interface.status import PluginError
 from moorage.plugins.dynamic_resources.pod_devices import work_limit
 from moorage.plugins.dynamic_resources.structured.device_kinds import SelectorResult, SelectorResults
@@ -85,7 +85,7 @@ def test_a_selector_that_costs_too_much_fails_in_kube_schedulers_words() -> None
 def test_an_ordinary_claim_is_far_from_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = scene(worst("an ordinary claim"))
     spent: list[int] = []
-    monkeypatch.setattr(Work, "spend", lambda self, units: spent.append(units))
+    monkeypatch.setattr(WorkBudget, "spend", lambda self, units: spent.append(units))
     assert cluster.feasible(pod_claiming("p", "c")) == ["n0", "n1", "n2"]
     assert sum(spent) < WORK_LIMIT / 4
 
@@ -110,9 +110,9 @@ def gets_through(cluster: Scene) -> bool:
 
 def test_what_an_attempt_has_judged_the_next_one_need_not_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    matches = Selector.matches
+    matches = CompiledSelector.matches
     monkeypatch.setattr(
-        Selector, "matches", lambda self, *rest: asked.append(self.expression) or matches(self, *rest)
+        CompiledSelector, "matches", lambda self, *rest: asked.append(self.expression) or matches(self, *rest)
     )
     index = 'device.attributes["gpu.example.com"].index'
     slow = f"lists.range(100).all(a, lists.range(80).all(b, true)) || {index} < 0"
@@ -128,8 +128,10 @@ def test_a_claim_that_reads_what_differs_on_every_device_gets_through_in_several
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     evaluated: list[int] = []
-    matches = Selector.matches
-    monkeypatch.setattr(Selector, "matches", lambda self, *rest: evaluated.append(1) or matches(self, *rest))
+    matches = CompiledSelector.matches
+    monkeypatch.setattr(
+        CompiledSelector, "matches", lambda self, *rest: evaluated.append(1) or matches(self, *rest)
+    )
     count = 100
     objects = []
     for number in range(count):

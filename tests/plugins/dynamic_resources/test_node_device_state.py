@@ -23,7 +23,7 @@ from moorage.config.args import DynamicResourcesArgs
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError
-from moorage.plugins.dynamic_resources.allocation_plans import Groups, Plan
+from moorage.plugins.dynamic_resources.allocation_plans import AllocationPlan, Groups
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
 from moorage.plugins.dynamic_resources.plugin import (
     _STATE,
@@ -103,7 +103,7 @@ def told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
     return said
 
 
-def allocations(plan: Plan, node_devices: NodeDevices, name: str) -> list[AllocationResult]:
+def allocations(plan: AllocationPlan, node_devices: NodeDevices, name: str) -> list[AllocationResult]:
     return [
         allocation(claim_request.claim, claim_request, picks, node_devices, name)
         for claim_request, picks in zip(plan.claim_requests, plan.picks, strict=True)
@@ -147,7 +147,7 @@ def plain_refusal(
     if found is not None and found.picks is not None:
         node_devices = plugin._device_states.inventory.seen_from(node)
         said.given[node.name] = allocations(
-            Plan(claim_requests, found.picks, extended), node_devices, node.name
+            AllocationPlan(claim_requests, found.picks, extended), node_devices, node.name
         )
         said.mappings[node.name] = extended
         chosen = {pick.alternative for picks in found.picks for pick in picks if pick.alternative.name}

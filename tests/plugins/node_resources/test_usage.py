@@ -16,7 +16,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins.node_resources import balanced_allocation
 from moorage.plugins.node_resources.scoring_strategies import strategy
-from moorage.plugins.node_resources.usage import EXACT_MAX, Capacity, Usage, Wanted
+from moorage.plugins.node_resources.usage import EXACT_MAX, Capacity, ResourceUsage, ScoredRequests
 from tests.builders import make_framework, make_node, make_pod
 from tests.strategies import examples
 
@@ -40,11 +40,11 @@ def nodes_of_size(draw: st.DrawFn, largest: int) -> Node:
     return allocatable, draw(st.sampled_from((near, near, COLUMN_MAX)) | st.integers(0, COLUMN_MAX))
 
 
-def usage_of(pairs: list[tuple[Node, Node]], dtype: Any) -> Usage:
+def usage_of(pairs: list[tuple[Node, Node]], dtype: Any) -> ResourceUsage:
     allocatable = np.array([[node[lane][0] for node in pairs] for lane in (0, 1)], np.int64).astype(dtype)
     weights = np.maximum(1 * (allocatable[0] != 0) + 3 * (allocatable[1] != 0), 1).astype(dtype)
     capacity = Capacity(allocatable, np.maximum(allocatable, 1), weights)
-    return Usage(capacity, [np.array([node[lane][1] for node in pairs], np.int64) for lane in (0, 1)])
+    return ResourceUsage(capacity, [np.array([node[lane][1] for node in pairs], np.int64) for lane in (0, 1)])
 
 
 @pytest.mark.parametrize("largest", [100, 1 << 20, EXACT_MAX])
@@ -55,7 +55,7 @@ def test_floats_score_as_integers_do(largest: int) -> None:
         st.tuples(*[st.sampled_from((0, 1, 2, COLUMN_MAX)) | st.integers(0, largest)] * 2),
     )
     def check(pairs: list[tuple[Node, Node]], requests: tuple[int, int]) -> None:
-        wanted = Wanted((("cpu", 1), ("memory", 3)), requests, is_anything=True, is_row_alone=True)
+        wanted = ScoredRequests((("cpu", 1), ("memory", 3)), requests, is_anything=True, is_row_alone=True)
         floats, integers = usage_of(pairs, np.float64), usage_of(pairs, np.int64)
         for each in STRATEGIES:
             expected = [

@@ -10,7 +10,7 @@ from moorage.admission.plugin import ANY, Call, Plugin, refusal
 from moorage.api.conditions import condition_status
 from moorage.api.manifests import Manifest
 from moorage.apimachinery.errors import ApiError
-from moorage_cluster.apiserver.deferred_jobs import Work
+from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
 from moorage_cluster.apiserver.extensions.definition import (
     CLEANUP_FINALIZER,
     accepted,
@@ -21,7 +21,7 @@ from moorage_cluster.apiserver.extensions.openapi import published_schemas
 from moorage_cluster.apiserver.extensions.resources import resources_of, stored_resource_of
 from moorage_cluster.apiserver.extensions.scale import scale_of, with_scale
 from moorage_cluster.apiserver.openapi.definitions import Kind, PublishedSchema
-from moorage_cluster.apiserver.resources import Resource, Resources
+from moorage_cluster.apiserver.resources import APIResource, Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import DeleteOptions, Deleter
 from moorage_cluster.apiserver.rest.writes import Writer
@@ -33,13 +33,13 @@ DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions"
 class CustomResources:
     """Follows definitions, and adds and removes what they define."""
 
-    def __init__(self, resources: Resources, writer: Writer, deleter: Deleter, work: Work) -> None:
+    def __init__(self, resources: Resources, writer: Writer, deleter: Deleter, work: DeferredJobs) -> None:
         self._resources = resources
         self._writer = writer
         self._deleter = deleter
         self._work = work
-        self._served: dict[str, list[Resource]] = {}
-        self._deleted_through: dict[str, Resource] = {}
+        self._served: dict[str, list[APIResource]] = {}
+        self._deleted_through: dict[str, APIResource] = {}
         """By definition: a resource of its objects, also if no version is served."""
         self._versions: dict[str, tuple[Any, int]] = {}
         """The versions of each definition, and the revision since which it has had them."""
@@ -104,7 +104,7 @@ class CustomResources:
         if status != definition.get("status"):
             self._work.soon(lambda: self._write_status(name))
 
-    def _reindex(self, served: list[Resource]) -> None:
+    def _reindex(self, served: list[APIResource]) -> None:
         """Recompute the selectable fields from the objects as each version shows them now."""
 
         def fields_of(stored: Stored) -> dict[str, str]:
@@ -157,7 +157,7 @@ class CustomResources:
         meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
         self._writer.replace(definition_resource, stored, old, definition, Context())
 
-    def _say_terminating(self, resource: Resource, stored: Stored) -> None:
+    def _say_terminating(self, resource: APIResource, stored: Stored) -> None:
         """Set the definition's Terminating condition to waiting for its objects."""
         old, definition = stored.decoded(), stored.decoded()
         definition["status"] = terminating(definition, self._writer.now())
@@ -192,5 +192,5 @@ class _CustomScaling:
         return with_scale(obj, scale, self._definition)
 
 
-def _served(resource: Resource, definition: Manifest, since: int) -> Resource:
+def _served(resource: APIResource, definition: Manifest, since: int) -> APIResource:
     return replace(resource, scaling=_CustomScaling(definition), is_custom=True, converted_until=since)

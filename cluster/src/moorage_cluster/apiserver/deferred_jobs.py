@@ -17,7 +17,7 @@ Job = Callable[[], None]
 log = logging.getLogger(__name__)
 
 
-class Work:
+class DeferredJobs:
     """Jobs that are run on the event loop, one after another, between requests."""
 
     def __init__(self) -> None:

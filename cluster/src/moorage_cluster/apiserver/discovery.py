@@ -10,7 +10,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.apimachinery import errors
-from moorage_cluster.apiserver.resources import Resource, Resources, Subresource
+from moorage_cluster.apiserver.resources import APIResource, Resources, Subresource
 from moorage_cluster.apiserver.store import encode
 
 _PRIORITY: Final = (
@@ -74,7 +74,7 @@ class Discovery:
         name = f"{group}/{version}" if group else version
         return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
 
-    def _served(self, group: str, version: str) -> list[Resource]:
+    def _served(self, group: str, version: str) -> list[APIResource]:
         """The resources of a group's version, by name."""
         found = [one for one in self._resources if (one.group, one.version) == (group, version)]
         return sorted(found, key=attrgetter("plural"))
@@ -120,7 +120,7 @@ def _group(name: str, versions: Iterable[str]) -> Manifest:
     return {"name": name, "versions": known, "preferredVersion": known[0]}
 
 
-def _entries(resource: Resource) -> list[Manifest]:
+def _entries(resource: APIResource) -> list[Manifest]:
     main: Manifest = {
         "name": resource.plural,
         "singularName": resource.singular or resource.kind.lower(),
@@ -136,7 +136,7 @@ def _entries(resource: Resource) -> list[Manifest]:
     return [main, *(_subentry(resource, sub) for sub in subresources)]
 
 
-def _subentry(resource: Resource, sub: Subresource) -> Manifest:
+def _subentry(resource: APIResource, sub: Subresource) -> Manifest:
     entry: Manifest = {
         "name": f"{resource.plural}/{sub.name}",
         "singularName": "",
@@ -149,7 +149,7 @@ def _subentry(resource: Resource, sub: Subresource) -> Manifest:
     return entry
 
 
-def _aggregated_entry(resource: Resource) -> Manifest:
+def _aggregated_entry(resource: APIResource) -> Manifest:
     entry: Manifest = {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),

@@ -30,7 +30,7 @@ from moorage_cluster.apiserver.auth.openid import IssuerDocuments
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.tokens import Authenticator
 from moorage_cluster.apiserver.custom_resources import DEFINITIONS, TERMINATING, CustomResources
-from moorage_cluster.apiserver.deferred_jobs import Work
+from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
 from moorage_cluster.apiserver.discovery import Discovery
 from moorage_cluster.apiserver.documents import Documents
 from moorage_cluster.apiserver.event_expiry import EVENT_TTL_SECONDS, EventExpiry
@@ -40,7 +40,7 @@ from moorage_cluster.apiserver.kinds.catalog import builtin_resources
 from moorage_cluster.apiserver.namespace_defaults import NamespaceDefaults
 from moorage_cluster.apiserver.namespace_deletion import NamespaceDeleter
 from moorage_cluster.apiserver.openapi.endpoints import OpenApiDocuments
-from moorage_cluster.apiserver.quota_status import QuotaKeeper
+from moorage_cluster.apiserver.quota_status import QuotaStatusUpdater
 from moorage_cluster.apiserver.resources import Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import Deleter
@@ -93,7 +93,7 @@ class EmbeddedServer:
         revision = self._journal.revision if self._journal else int(now().timestamp() * 1000)
         self.store = Store(self._journal, revision, settings.history)
         self.resources = Resources(builtin_resources(self.store.all, now))
-        self._work = Work()
+        self._work = DeferredJobs()
         authorizer: Authorizer = (
             AlwaysAllow() if settings.authorization == "AlwaysAllow" else Rbac(self.store)
         )
@@ -115,7 +115,7 @@ class EmbeddedServer:
         collector = GarbageCollector(self.resources, writer, deleter, self._work)
         event_expiry = EventExpiry(self.store, self._work, clock, settings.event_ttl_seconds)
         self._load(customs)
-        quotas = QuotaKeeper(self.resources, writer, self._work)
+        quotas = QuotaStatusUpdater(self.resources, writer, self._work)
         self.store.listeners += [
             customs.follow,
             namespace_defaults.follow,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from moorage.clock import Clock
-from moorage_cluster.apiserver.deferred_jobs import Work
+from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
 from moorage_cluster.apiserver.store import Change, Collection, Key, Store
 
 EVENTS: Final = "/events"
@@ -25,7 +25,7 @@ _MIN_WAIT_SECONDS: Final = 1.0
 class EventExpiry:
     """Deletes expired events; with a lifetime of 0 none expire."""
 
-    def __init__(self, store: Store, work: Work, clock: Clock, ttl_seconds: float) -> None:
+    def __init__(self, store: Store, work: DeferredJobs, clock: Clock, ttl_seconds: float) -> None:
         self._store = store
         self._work = work
         self._clock = clock

@@ -1,7 +1,7 @@
 """Garbage collection: deletes dependents without remaining owners; foreground deletion and orphaning.
 
 Follows the store's changes. The resulting work is deferred until the write that caused it has been answered
-(`Work.soon`), so a write never waits for the deletion of a thousand pods.
+(`DeferredJobs.soon`), so a write never waits for the deletion of a thousand pods.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from moorage.api.manifests import Manifest
 from moorage.apimachinery.errors import ApiError
-from moorage_cluster.apiserver.deferred_jobs import Work
-from moorage_cluster.apiserver.resources import Resource, Resources
+from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
+from moorage_cluster.apiserver.resources import APIResource, Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import FOREGROUND, ORPHAN, DeleteOptions, Deleter
 from moorage_cluster.apiserver.rest.writes import Writer
@@ -40,7 +40,7 @@ class _Owner(Enum):
 class GarbageCollector:
     """The graph of owner references, and the deletions that follow from it."""
 
-    def __init__(self, resources: Resources, writer: Writer, deleter: Deleter, work: Work) -> None:
+    def __init__(self, resources: Resources, writer: Writer, deleter: Deleter, work: DeferredJobs) -> None:
         self._resources = resources
         self._writer = writer
         self._deleter = deleter
@@ -173,7 +173,7 @@ class GarbageCollector:
     def _find(self, place: _Place) -> Manifest | None:
         return self._writer.store.find(place.storage, *place.key)
 
-    def _resource(self, place: _Place) -> Resource | None:
+    def _resource(self, place: _Place) -> APIResource | None:
         return next((one for one in self._resources if one.storage == place.storage), None)
 
     def _delete(self, place: _Place, policy: str) -> None:

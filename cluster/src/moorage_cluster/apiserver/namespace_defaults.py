@@ -10,8 +10,8 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, child
 from moorage_cluster.apiserver.auth.bootstrap import ROOT_CA_NAME, root_ca
-from moorage_cluster.apiserver.deferred_jobs import Work
-from moorage_cluster.apiserver.resources import Resource, Resources
+from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
+from moorage_cluster.apiserver.resources import APIResource, Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.store import Change, Collection
@@ -25,7 +25,7 @@ _PROVIDED: Final = {"/serviceaccounts": _SERVICE_ACCOUNT_NAME, "/configmaps": RO
 class NamespaceDefaults:
     """Maintains the default objects of every namespace that is not being deleted."""
 
-    def __init__(self, resources: Resources, writer: Writer, work: Work, ca_pem: str) -> None:
+    def __init__(self, resources: Resources, writer: Writer, work: DeferredJobs, ca_pem: str) -> None:
         self._resources = resources
         self._writer = writer
         self._work = work
@@ -74,7 +74,7 @@ class NamespaceDefaults:
 
         self._writer.update(self._resource(wanted), namespace, ROOT_CA_NAME, restored, Context())
 
-    def _resource(self, obj: Manifest) -> Resource:
+    def _resource(self, obj: Manifest) -> APIResource:
         resource = self._resources.of_kind(obj["apiVersion"], obj["kind"])
         assert resource is not None
         return resource

@@ -15,11 +15,11 @@ from moorage.api.manifests import Manifest, status_of
 from moorage.apimachinery.errors import ApiError
 from moorage.backoff import backoff_seconds
 from moorage.clock import Clock, Timer
-from moorage_cluster.apiserver.deferred_jobs import Work
+from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
 from moorage_cluster.apiserver.kinds.namespaces import FINALIZER, finalize
 from moorage_cluster.apiserver.namespace_conditions import DeletionReport, deletion_conditions
 from moorage_cluster.apiserver.namespace_defaults import NAMESPACES
-from moorage_cluster.apiserver.resources import Resource, Resources
+from moorage_cluster.apiserver.resources import APIResource, Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import DeleteOptions, Deleter
 from moorage_cluster.apiserver.rest.writes import Writer, finalizers_of
@@ -47,7 +47,7 @@ class NamespaceDeleter:
     """Deletes the content of terminating namespaces."""
 
     def __init__(
-        self, resources: Resources, writer: Writer, deleter: Deleter, work: Work, clock: Clock
+        self, resources: Resources, writer: Writer, deleter: Deleter, work: DeferredJobs, clock: Clock
     ) -> None:
         self._resources = resources
         self._writer = writer
@@ -123,7 +123,7 @@ class NamespaceDeleter:
                 report.finalizers.update(left.finalizers)
         return report, estimate
 
-    def _deletable(self) -> list[Resource]:
+    def _deletable(self) -> list[APIResource]:
         """The namespaced resources that can be deleted, one version of each, pods first."""
         found = {
             (one.group, one.plural): one
@@ -132,7 +132,7 @@ class NamespaceDeleter:
         }
         return sorted(found.values(), key=lambda one: one.storage != _PODS)
 
-    def _delete_all(self, resource: Resource, namespace: Stored) -> _Left:
+    def _delete_all(self, resource: APIResource, namespace: Stored) -> _Left:
         name = namespace.key[1]
         collection = self._writer.store.collection(resource.storage)
         pods = collection.within(name).values() if resource.storage == _PODS else ()
@@ -149,7 +149,7 @@ class NamespaceDeleter:
         error = f"unexpected items still remain in namespace: {name} for gvr: {what}"
         return _Left(len(left), error=error)
 
-    def _delete_each(self, resource: Resource, namespace: str, collection: Collection) -> str:
+    def _delete_each(self, resource: APIResource, namespace: str, collection: Collection) -> str:
         """Delete all objects of a resource; returns the first error."""
         error = ""
         for key in list(collection.within(namespace)):

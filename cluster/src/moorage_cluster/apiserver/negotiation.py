@@ -19,7 +19,7 @@ _SPOKEN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NegotiatedForm:
     """A form of answer."""
 
     transform: str = ""
@@ -28,7 +28,7 @@ class Wanted:
     version: str = ""
 
 
-AS_IT_IS = Wanted()
+AS_IT_IS = NegotiatedForm()
 _TRANSFORMS = {
     "Table": ("meta.k8s.io", ("v1", "v1beta1")),
     "PartialObjectMetadata": ("meta.k8s.io", ("v1", "v1beta1")),
@@ -38,7 +38,7 @@ _TRANSFORMS = {
 
 
 @cached_by_text(count=512)
-def negotiate(accept: str, *, has_tables: bool = True) -> Wanted:
+def negotiate(accept: str, *, has_tables: bool = True) -> NegotiatedForm:
     """The first supported form in an Accept header; ApiError (406) if there is none."""
     if not accept:
         return AS_IT_IS
@@ -54,5 +54,5 @@ def negotiate(accept: str, *, has_tables: bool = True) -> Wanted:
             continue
         group, versions = _TRANSFORMS.get(kind, ("", ()))
         if values.get("g") == group and values.get("v") in versions:
-            return Wanted(kind, group, values["v"])
+            return NegotiatedForm(kind, group, values["v"])
     raise errors.not_acceptable(_OFFERED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage_cluster.apiserver.admission.quota.resource_quota import quota_usage
 from moorage_cluster.apiserver.admission.quota.tally import RESOURCE_QUOTAS
-from moorage_cluster.apiserver.deferred_jobs import Work
+from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
 from moorage_cluster.apiserver.resources import Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.writes import Writer
@@ -13,10 +13,10 @@ from moorage_cluster.apiserver.store import Change, Collection
 _NEVER_CHARGED = ("/events", "coordination.k8s.io/leases")
 
 
-class QuotaKeeper:
+class QuotaStatusUpdater:
     """Tracks all namespaces that have a quota; the others cost nothing."""
 
-    def __init__(self, resources: Resources, writer: Writer, work: Work) -> None:
+    def __init__(self, resources: Resources, writer: Writer, work: DeferredJobs) -> None:
         self._resources = resources
         self._writer = writer
         self._work = work

@@ -57,7 +57,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resource:
+class APIResource:
     """A resource: a kind of objects, its path and its storage."""
 
     group: str
@@ -124,30 +124,30 @@ class Resource:
 class Resources:
     """All resources that are served now; custom resources are added and removed."""
 
-    def __init__(self, resources: Iterable[Resource] = ()) -> None:
-        self._by_address: dict[tuple[str, str, str], Resource] = {}
+    def __init__(self, resources: Iterable[APIResource] = ()) -> None:
+        self._by_address: dict[tuple[str, str, str], APIResource] = {}
         self.generation = 0
         for resource in resources:
             self.add(resource)
 
-    def __iter__(self) -> Iterator[Resource]:
+    def __iter__(self) -> Iterator[APIResource]:
         return iter(self._by_address.values())
 
-    def add(self, resource: Resource) -> None:
+    def add(self, resource: APIResource) -> None:
         """Add or replace a resource."""
         self._by_address[resource.group, resource.version, resource.plural] = resource
         self.generation += 1
 
-    def remove(self, resource: Resource) -> None:
+    def remove(self, resource: APIResource) -> None:
         """Remove a resource."""
         if self._by_address.pop((resource.group, resource.version, resource.plural), None):
             self.generation += 1
 
-    def get(self, group: str, version: str, plural: str) -> Resource | None:
+    def get(self, group: str, version: str, plural: str) -> APIResource | None:
         """The resource at a path."""
         return self._by_address.get((group, version, plural))
 
-    def of_kind(self, api_version: str, kind: str) -> Resource | None:
+    def of_kind(self, api_version: str, kind: str) -> APIResource | None:
         """The resource of a kind; owner references are resolved with it."""
         group, slash, version = api_version.rpartition("/")
         for resource in self._by_address.values():

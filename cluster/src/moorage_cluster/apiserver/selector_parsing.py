@@ -144,7 +144,7 @@ def parse_field_selector(text: str) -> FieldSelector:
     return tuple(terms)
 
 
-class Fields(msgspec.Struct, frozen=True, gc=False):
+class FieldValues(msgspec.Struct, frozen=True, gc=False):
     """The selectable fields of one object.
 
     To save memory, objects of a kind share the names of fields, and all objects share equal values.
@@ -154,7 +154,7 @@ class Fields(msgspec.Struct, frozen=True, gc=False):
     values: tuple[str, ...]
 
     @classmethod
-    def of(cls, selectable: Mapping[str, str]) -> Fields:
+    def of(cls, selectable: Mapping[str, str]) -> FieldValues:
         """Fields by their names."""
         return cls(_positions(tuple(selectable)), tuple(map(shared_text, selectable.values())))
 
@@ -169,10 +169,10 @@ def _positions(names: tuple[str, ...]) -> dict[str, int]:
     return {name: position for position, name in enumerate(names)}
 
 
-NO_FIELDS: Final = Fields.of({})
+NO_FIELDS: Final = FieldValues.of({})
 
 
-def matches_fields(selector: FieldSelector, fields: Fields, namespace: str, name: str) -> bool:
+def matches_fields(selector: FieldSelector, fields: FieldValues, namespace: str, name: str) -> bool:
     """Whether an object's fields meet every condition."""
     for term in selector:
         if term.field == "metadata.name":

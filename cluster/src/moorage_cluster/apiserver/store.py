@@ -22,7 +22,7 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.api.text_cache import shared_text
 from moorage_cluster.apiserver.object_size import ALWAYS_STORABLE_BYTES, check_size
-from moorage_cluster.apiserver.selector_parsing import Fields
+from moorage_cluster.apiserver.selector_parsing import FieldValues
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-wide objects) and name."""
@@ -43,7 +43,7 @@ class Stored(msgspec.Struct, eq=False, gc=False):
     api_version: str
     raw: bytes
     labels: Mapping[str, str]
-    fields: Fields
+    fields: FieldValues
     has_owners: bool
     is_being_deleted: bool
     _obj: Manifest | None = None
@@ -214,7 +214,7 @@ class Collection:
     def reindex(self, fields_of: Callable[[Stored], dict[str, str]]) -> None:
         """Replace the selectable fields of all objects."""
         for stored in self.items.values():
-            stored.fields = Fields.of(fields_of(stored))
+            stored.fields = FieldValues.of(fields_of(stored))
 
     def at(self, version: int) -> dict[Key, Stored] | None:
         """All objects as they were at a revision, or None if that is too long ago."""
@@ -279,7 +279,7 @@ class Store:
 
     def load(self, collection: str, obj: Manifest, version: int, fields: dict[str, str]) -> None:
         """Load an object from the journal."""
-        self.collection(collection).load(_stored(obj, version, Fields.of(fields)))
+        self.collection(collection).load(_stored(obj, version, FieldValues.of(fields)))
 
     def put(self, collection: Collection, obj: Manifest, fields: dict[str, str]) -> Stored:
         """Write an object, new or in place of another; it gets its resourceVersion here.
@@ -287,7 +287,7 @@ class Store:
         ApiError (500) if it is larger than etcd would take.
         """
         version = self.revision + 1
-        stored = _stored(obj, version, Fields.of(fields))
+        stored = _stored(obj, version, FieldValues.of(fields))
         if len(stored.raw) > ALWAYS_STORABLE_BYTES:
             check_size(obj, stored.raw)
         if self._journal is not None:
@@ -336,7 +336,7 @@ class Store:
         return map(_shared, found.values())
 
 
-def _stored(obj: Manifest, version: int, fields: Fields) -> Stored:
+def _stored(obj: Manifest, version: int, fields: FieldValues) -> Stored:
     meta: dict[str, Any] = obj["metadata"]
     meta["resourceVersion"] = str(version)
     key = (shared_text(meta.get("namespace", "")), meta["name"])

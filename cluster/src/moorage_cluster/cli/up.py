@@ -17,7 +17,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.quantity import parse_quantity
 from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.cli.garbage_collection import long_running
-from moorage.cli.logs import LogOptions, write_logs
+from moorage.cli.logs import LoggingOptions, write_logs
 from moorage.cli.plugin_loading import with_plugins
 from moorage.clock import LoopClock
 from moorage.config.duration import Duration
@@ -37,7 +37,7 @@ from moorage_cluster.cli.kubelets import read_kubelets
 from moorage_cluster.cli.local_server import advertise, let_in, server_url
 from moorage_cluster.cli.watching import watch as watch_files
 from moorage_cluster.dump import flattened
-from moorage_cluster.local import LocalCluster, LocalSettings, Prepared
+from moorage_cluster.local import LocalCluster, LocalSettings, PreparedCluster
 from moorage_cluster.manifest_files import FileObject
 from moorage_cluster.nodes.kubelet_config import Kubelets
 from moorage_cluster.nodes.nodeobject import new_node
@@ -68,7 +68,7 @@ class UpOptions:
     runs_containers: bool
     authorization: Authorization
     event_ttl: Duration
-    logs: LogOptions | None
+    logs: LoggingOptions | None
     """None: nothing is logged."""
     kubeconfig: Path
     kubelet_config: Path | None
@@ -224,7 +224,7 @@ async def _run(
     run_containers: bool,
 ) -> bool:
     """Run until a signal; whether every object of the files could be created."""
-    prepared: Prepared | None = None
+    prepared: PreparedCluster | None = None
     address = "127.0.0.1"
     with listen(address, port) as listener:
         if run_containers:
@@ -268,12 +268,12 @@ async def _run(
 
 async def _prepare(
     server: HttpServer, cluster: LocalCluster, dump: list[Manifest], files: list[FileObject]
-) -> Prepared:
+) -> PreparedCluster:
     await server.listens()
     return await cluster.prepare(files, dump)
 
 
-def _say_left_out(prepared: Prepared) -> None:
+def _say_left_out(prepared: PreparedCluster) -> None:
     dump = prepared.dump
     for kind in sorted(dump.unknown_kinds):
         typer.echo(f"moorage up: left out {kind}: not served here", err=True)

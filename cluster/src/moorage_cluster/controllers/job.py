@@ -14,13 +14,18 @@ from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller, Key
 from moorage_cluster.controllers.job_conditions import (
     COMPLETE,
-    Verdict,
+    JobConclusion,
     deadline,
     is_suspended,
+    job_conclusion,
     job_condition,
-    verdict_on,
 )
-from moorage_cluster.controllers.job_failures import BackoffRecord, finished_at, judge, only_replaces_failed
+from moorage_cluster.controllers.job_failures import (
+    BackoffRecord,
+    apply_failure_policy,
+    finished_at,
+    only_replaces_failed,
+)
 from moorage_cluster.controllers.job_indexes import first_free, index_of
 from moorage_cluster.controllers.job_pods import (
     FAILURE_COUNT,
@@ -31,7 +36,7 @@ from moorage_cluster.controllers.job_pods import (
     job_pod,
     untrack,
 )
-from moorage_cluster.controllers.job_tally import Tally, failure_count, is_indexed
+from moorage_cluster.controllers.job_tally import JobTally, failure_count, is_indexed
 from moorage_cluster.controllers.pod_ranking import first_to_go
 from moorage_cluster.controllers.pods import (
     BURST,
@@ -73,13 +78,13 @@ class JobController(Controller):
             return None
         if not is_ours(job) or selects_nothing(job):
             return None
-        tally = Tally(job, await claim(self.cluster, JOB, job, POD, finalizers=(FINALIZER,)))
+        tally = JobTally(job, await claim(self.cluster, JOB, job, POD, finalizers=(FINALIZER,)))
         now = self.cluster.clock.utc_now()
         started: str | None = status_of(job).get("startTime")
         if not started and not is_suspended(job):
             started = timestamp(now)
         backoff = self._backoff(job).after(tally.new_succeeded, tally.new_failed)
-        verdict = verdict_on(tally, started, now)
+        verdict = job_conclusion(tally, started, now)
         outcome, draft = _Outcome(), {"startTime": started}
         if verdict is not None:
             outcome = _Outcome(await self._delete(job, tally.active))
@@ -109,7 +114,7 @@ class JobController(Controller):
 
     # -- creating and deleting pods
 
-    async def _manage(self, tally: Tally, backoff: BackoffRecord, now: datetime) -> _Outcome:
+    async def _manage(self, tally: JobTally, backoff: BackoffRecord, now: datetime) -> _Outcome:
         job, active = tally.job, len(tally.active)
         parallelism = int(job["spec"].get("parallelism", 1))
         if is_suspended(job):
@@ -131,7 +136,7 @@ class JobController(Controller):
             return _Outcome(await slow_start(missing, lambda _: self._create(job, None, {})))
         return await self._create_indexed(tally, missing, now)
 
-    async def _create_indexed(self, tally: Tally, missing: int, now: datetime) -> _Outcome:
+    async def _create_indexed(self, tally: JobTally, missing: int, now: datetime) -> _Outcome:
         job = tally.job
         busy = [pod for pod in tally.pods if is_active(pod)]
         if only_replaces_failed(job):
@@ -150,7 +155,7 @@ class JobController(Controller):
         refusal = await slow_start(len(ready), lambda number: self._create(job, *ready[number]))
         return _Outcome(refusal, min(waits, default=None))
 
-    def _retry(self, tally: Tally, index: int, now: datetime) -> tuple[float, dict[str, str]]:
+    def _retry(self, tally: JobTally, index: int, now: datetime) -> tuple[float, dict[str, str]]:
         """Remaining backoff of a failed index in seconds, and the failure annotations of its next pod."""
         last = tally.last_failed(index)
         if last is None:
@@ -158,14 +163,14 @@ class JobController(Controller):
         ignored = int(last["metadata"].get("annotations", {}).get(IGNORED_FAILURE_COUNT, "0"))
         failures = failure_count(last)
         wait = BackoffRecord(failures + ignored + 1, finished_at(last)).remaining_seconds(now)
-        if judge(tally.job, last).counts:
+        if apply_failure_policy(tally.job, last).counts:
             failures += 1
         else:
             ignored += 1
         told = {FAILURE_COUNT: str(failures)}
         return wait, told | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
 
-    def _extra(self, tally: Tally, at_least: int, now: datetime) -> list[Manifest]:
+    def _extra(self, tally: JobTally, at_least: int, now: datetime) -> list[Manifest]:
         """Active pods to delete: those of unwanted or duplicate indexes, then by deletion rank."""
         if not is_indexed(tally.job):
             return first_to_go(tally.active, at_least, [], now) if at_least else []
@@ -220,7 +225,12 @@ class JobController(Controller):
         return {"conditions": [*others, note], "startTime": timestamp(now)}
 
     async def _count(
-        self, tally: Tally, verdict: Verdict | None, draft: Manifest, backoff: BackoffRecord, now: datetime
+        self,
+        tally: JobTally,
+        verdict: JobConclusion | None,
+        draft: Manifest,
+        backoff: BackoffRecord,
+        now: datetime,
     ) -> None:
         """Count finished pods, remove their finalizers, and finish the job once none is left."""
         job = tally.job
@@ -257,7 +267,7 @@ class JobController(Controller):
             "terminating": sum(map(is_terminating, pods)),
         }
 
-    async def _tell_end(self, job: Manifest, tally: Tally, verdict: Verdict) -> None:
+    async def _tell_end(self, job: Manifest, tally: JobTally, verdict: JobConclusion) -> None:
         if verdict.is_failure:
             await self.cluster.event(job, "Warning", verdict.reason, verdict.message, self.name)
             return

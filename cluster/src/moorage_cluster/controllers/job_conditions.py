@@ -7,15 +7,20 @@ from typing import Final, NamedTuple
 
 from moorage.api.conditions import find_condition
 from moorage.api.manifests import Manifest, moment, status_of, timestamp
-from moorage_cluster.controllers.job_failures import backoff_limit, is_failed, judge, restarts_exceed_limit
+from moorage_cluster.controllers.job_failures import (
+    apply_failure_policy,
+    backoff_limit,
+    is_failed,
+    restarts_exceed_limit,
+)
 from moorage_cluster.controllers.job_indexes import parse_indexes
-from moorage_cluster.controllers.job_tally import Tally, is_indexed
+from moorage_cluster.controllers.job_tally import JobTally, is_indexed
 
 SUCCESS: Final = "SuccessCriteriaMet"
 FAILURE: Final = "FailureTarget"
 
 
-class Verdict(NamedTuple):
+class JobConclusion(NamedTuple):
     """The result of a job: successful or not, and why."""
 
     type: str
@@ -33,7 +38,7 @@ class Verdict(NamedTuple):
         return "Failed" if self.is_failure else "Complete"
 
 
-COMPLETE: Final = Verdict(SUCCESS, "CompletionsReached", "Reached expected number of succeeded pods")
+COMPLETE: Final = JobConclusion(SUCCESS, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
 def job_condition(now: datetime, type: str, status: str, reason: str, message: str) -> Manifest:
@@ -62,49 +67,49 @@ def deadline(job: Manifest, started: str | None) -> datetime | None:
     return moment(started) + timedelta(seconds=seconds)
 
 
-def verdict_on(tally: Tally, started: str | None, now: datetime) -> Verdict | None:
+def job_conclusion(tally: JobTally, started: str | None, now: datetime) -> JobConclusion | None:
     """The result of a job that finishes before all completions; None if it continues."""
     job = tally.job
     for type in (SUCCESS, FAILURE):
         known = find_condition(status_of(job), type)
         if known is not None and known["status"] == "True":
-            return Verdict(type, known.get("reason") or "", known.get("message") or "")
+            return JobConclusion(type, known.get("reason") or "", known.get("message") or "")
     if message := _policy_failure(tally):
-        return Verdict(FAILURE, "PodFailurePolicy", message)
+        return JobConclusion(FAILURE, "PodFailurePolicy", message)
     if tally.failed > backoff_limit(job) or restarts_exceed_limit(job, tally.pods):
-        return Verdict(FAILURE, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return JobConclusion(FAILURE, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     due = deadline(job, started)
     if due is not None and now >= due:
-        return Verdict(FAILURE, "DeadlineExceeded", "Job was active longer than specified deadline")
+        return JobConclusion(FAILURE, "DeadlineExceeded", "Job was active longer than specified deadline")
     return _by_indexes(tally) if is_indexed(job) else None
 
 
-def _policy_failure(tally: Tally) -> str:
+def _policy_failure(tally: JobTally) -> str:
     for pod in tally.pods:
         if is_failed(tally.job, pod):
-            judgement = judge(tally.job, pod)
+            judgement = apply_failure_policy(tally.job, pod)
             if judgement.action == "FailJob":
                 return judgement.message
     return ""
 
 
-def _by_indexes(tally: Tally) -> Verdict | None:
+def _by_indexes(tally: JobTally) -> JobConclusion | None:
     spec, failed = tally.job["spec"], len(tally.failed_indexes)
     if tally.limit_per_index is not None:
         most = spec.get("maxFailedIndexes")
         if most is not None and failed > most:
             message = "Job has exceeded the specified maximal number of failed indexes"
-            return Verdict(FAILURE, "MaxFailedIndexesExceeded", message)
+            return JobConclusion(FAILURE, "MaxFailedIndexesExceeded", message)
         if failed and failed + len(tally.succeeded_indexes) >= tally.completions:
-            return Verdict(FAILURE, "FailedIndexes", "Job has failed indexes")
+            return JobConclusion(FAILURE, "FailedIndexes", "Job has failed indexes")
     rules: list[Manifest] = (spec.get("successPolicy") or {}).get("rules") or []
     for number, rule in enumerate(rules):
         if _is_met(rule, tally):
-            return Verdict(SUCCESS, "SuccessPolicy", f"Matched rules at index {number}")
+            return JobConclusion(SUCCESS, "SuccessPolicy", f"Matched rules at index {number}")
     return None
 
 
-def _is_met(rule: Manifest, tally: Tally) -> bool:
+def _is_met(rule: Manifest, tally: JobTally) -> bool:
     done, enough = tally.succeeded_indexes, rule.get("succeededCount")
     if rule.get("succeededIndexes") is not None:
         wanted = parse_indexes(rule["succeededIndexes"], tally.completions)

@@ -29,7 +29,7 @@ def is_failed(job: Manifest, pod: Manifest) -> bool:
     return not only_replaces_failed(job) and is_deleted(pod) and phase_of(pod) != "Succeeded"
 
 
-class Judgement(NamedTuple):
+class FailureDecision(NamedTuple):
     """The result of a job's pod failure policy for a failed pod; no action if no rule matches."""
 
     action: Action | None = None
@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
         return self.action != "Ignore"
 
 
-def judge(job: Manifest, pod: Manifest) -> Judgement:
+def apply_failure_policy(job: Manifest, pod: Manifest) -> FailureDecision:
     """Apply a job's pod failure policy to a failed pod."""
     rules: list[Manifest] = (job["spec"].get("podFailurePolicy") or {}).get("rules") or []
     meta = pod["metadata"]
@@ -53,10 +53,10 @@ def judge(job: Manifest, pod: Manifest) -> Judgement:
             if container is not None:
                 code = container["state"]["terminated"]["exitCode"]
                 text = f"Container {container['name']} for pod {name} failed with exit code {code} {where}"
-                return Judgement(rule["action"], text)
+                return FailureDecision(rule["action"], text)
         elif condition := _condition(pod, rule.get("onPodConditions") or []):
-            return Judgement(rule["action"], f"Pod {name} has condition {condition} {where}")
-    return Judgement()
+            return FailureDecision(rule["action"], f"Pod {name} has condition {condition} {where}")
+    return FailureDecision()
 
 
 def _failed_container(pod: Manifest, wanted: Manifest) -> Manifest | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of, status_of
-from moorage_cluster.controllers.job_failures import is_failed, judge
+from moorage_cluster.controllers.job_failures import apply_failure_policy, is_failed
 from moorage_cluster.controllers.job_indexes import format_indexes, index_of, parse_indexes
 from moorage_cluster.controllers.job_pods import FAILURE_COUNT, is_tracked
 from moorage_cluster.controllers.pods import is_active, phase_of
@@ -37,7 +37,7 @@ def failure_count(pod: Manifest) -> int:
 
 
 @dataclass
-class Tally:
+class JobTally:
     """A snapshot of a job's pods, and the counts derived from it."""
 
     job: Manifest
@@ -117,7 +117,7 @@ class Tally:
     @property
     def failed(self) -> int:
         """Number of failures that count."""
-        new = sum(judge(self.job, pod).counts for pod in self.new_failed)
+        new = sum(apply_failure_policy(self.job, pod).counts for pod in self.new_failed)
         return self.counted_failed + len(self.uncounted_failed) + new
 
     # -- failures of single indexes
@@ -134,7 +134,7 @@ class Tally:
             return set()
         found = parse_indexes(status_of(self.job).get("failedIndexes") or "", self.completions)
         for pod in self.new_failed:
-            index, judgement = index_of(pod), judge(self.job, pod)
+            index, judgement = index_of(pod), apply_failure_policy(self.job, pod)
             is_last = judgement.counts and failure_count(pod) >= limit
             if index is not None and (judgement.action == "FailIndex" or is_last):
                 found.add(index)
@@ -164,7 +164,7 @@ class Tally:
             if has_succeeded:
                 if not is_indexed(self.job):
                     self.uncounted_succeeded.append(uid)
-            elif (has_failed or is_failure) and judge(self.job, pod).counts:
+            elif (has_failed or is_failure) and apply_failure_policy(self.job, pod).counts:
                 self.uncounted_failed.append(uid)
         return done, True
 

@@ -11,7 +11,7 @@ from moorage_cluster.controllers.controller import Controller
 MakeController = Callable[[Cluster], Controller]
 
 
-class Manager:
+class ControllerManager:
     """Controllers that share one Cluster."""
 
     def __init__(self, cluster: Cluster, controllers: Iterable[MakeController]) -> None:

@@ -28,33 +28,33 @@ _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _MEMORY_TAINT: Final = Taint(key="node.kubernetes.io/memory-pressure", effect=NO_SCHEDULE)
 
 
-class Refusal(NamedTuple):
+class AdmissionRejection(NamedTuple):
     """Why a pod is rejected."""
 
     reason: str
     message: str
 
 
-class Claims(NamedTuple):
+class PodResources(NamedTuple):
     """The resources and ports that a pod takes of its node."""
 
     amounts: dict[str, int]
     ports: frozenset[HostPort]
 
 
-def claims_of(pod: Pod) -> Claims:
+def pod_resources(pod: Pod) -> PodResources:
     """The claims of a pod: CPU in thousandths, all else in units, and host ports."""
-    return Claims(resource_amounts(pod_requests(pod)), PodInfo(pod).host_ports)
+    return PodResources(resource_amounts(pod_requests(pod)), PodInfo(pod).host_ports)
 
 
-class Room:
+class NodeAllocations:
     """The resources and ports that the pods of a node have taken."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, Claims] = {}
+        self._taken: dict[str, PodResources] = {}
         self.amounts: Counter[str] = Counter()
 
-    def take(self, uid: str, claims: Claims) -> None:
+    def take(self, uid: str, claims: PodResources) -> None:
         """Set the claims of a pod."""
         self.free(uid)
         self._taken[uid] = claims
@@ -78,11 +78,16 @@ class Room:
 
 
 def refusal(
-    pod: Pod, qos_class: str, node: Node, room: Room, conditions: Sequence[str], claims: Claims
-) -> Refusal | None:
+    pod: Pod,
+    qos_class: str,
+    node: Node,
+    room: NodeAllocations,
+    conditions: Sequence[str],
+    claims: PodResources,
+) -> AdmissionRejection | None:
     """Why a node rejects a pod, or None if it admits it."""
-    if conditions and not _bears(pod, qos_class, conditions):
-        return Refusal(EVICTED, f"The node had condition: [{' '.join(conditions)}]. ")
+    if conditions and not _tolerates_pressure(pod, qos_class, conditions):
+        return AdmissionRejection(EVICTED, f"The node had condition: [{' '.join(conditions)}]. ")
     short = shortage(node, room, claims)
     if short is not None:
         return short
@@ -98,7 +103,7 @@ def refusal(
     return None
 
 
-def shortage(node: Node, room: Room, claims: Claims) -> Refusal | None:
+def shortage(node: Node, room: NodeAllocations, claims: PodResources) -> AdmissionRejection | None:
     """The resource that a node has too little of for a new pod, if any."""
     allocatable = resource_amounts(node.status.allocatable)
     slots = node.status.allocatable.get(PODS)
@@ -114,7 +119,7 @@ def shortage(node: Node, room: Room, claims: Claims) -> Refusal | None:
     return None
 
 
-def _bears(pod: Pod, qos_class: str, conditions: Sequence[str]) -> bool:
+def _tolerates_pressure(pod: Pod, qos_class: str, conditions: Sequence[str]) -> bool:
     """Whether a pod is admitted by a node under pressure."""
     if pod.priority >= CRITICAL_PRIORITY:
         return True
@@ -127,12 +132,12 @@ def _in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
 
 
-def _short(name: str, wanted: int, used: int, capacity: int) -> Refusal:
-    return Refusal(
+def _short(name: str, wanted: int, used: int, capacity: int) -> AdmissionRejection:
+    return AdmissionRejection(
         f"OutOf{name}",
         f"Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}",
     )
 
 
-def _predicate(name: str, why: str) -> Refusal:
-    return Refusal(name, f"Predicate {name} failed: {why}")
+def _predicate(name: str, why: str) -> AdmissionRejection:
+    return AdmissionRejection(name, f"Predicate {name} failed: {why}")

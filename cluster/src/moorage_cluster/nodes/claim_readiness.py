@@ -17,7 +17,7 @@ class _Claim(NamedTuple):
     name: str
 
 
-class Claims:
+class ClaimReadiness:
     """The claims of a cluster, and the pods that wait for them."""
 
     def __init__(self, cluster: Cluster) -> None:

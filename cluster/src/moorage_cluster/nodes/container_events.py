@@ -11,7 +11,7 @@ from moorage_cluster.nodes.images import full_name, size_of
 from moorage_cluster.nodes.podrun import PodRun
 
 
-class Announcement(NamedTuple):
+class ContainerEvent(NamedTuple):
     """An event to record."""
 
     type: str
@@ -19,24 +19,24 @@ class Announcement(NamedTuple):
     message: str
 
 
-class Announcer:
+class ContainerEvents:
     """Remembers the last recorded state of each container."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str], str] = {}
         self._pulls: dict[str, float] = {}
 
-    def pulling(self, image: str, seconds: float) -> Announcement:
+    def pulling(self, image: str, seconds: float) -> ContainerEvent:
         """The event of an image pull, which takes this many seconds."""
         self._pulls[full_name(image)] = seconds
-        return Announcement("Normal", "Pulling", f'Pulling image "{image}"')
+        return ContainerEvent("Normal", "Pulling", f'Pulling image "{image}"')
 
     def forget(self, run: PodRun) -> None:
         """Drop the state of a deleted pod."""
         for each in run.containers:
             self._told.pop((run.uid, each.name), None)
 
-    def news(self, run: PodRun) -> Iterator[Announcement]:
+    def news(self, run: PodRun) -> Iterator[ContainerEvent]:
         """The events that have not been recorded yet."""
         for each in run.containers:
             state = each.state
@@ -49,9 +49,9 @@ class Announcer:
             elif isinstance(state, Waiting) and state.reason == "CrashLoopBackOff":
                 described = f"{run.name}_{run.namespace}({run.uid})"
                 message = f"Back-off restarting failed container {each.name} in pod {described}"
-                yield Announcement("Warning", "BackOff", message)
+                yield ContainerEvent("Warning", "BackOff", message)
 
-    def _started(self, container: ContainerRun) -> Iterator[Announcement]:
+    def _started(self, container: ContainerRun) -> Iterator[ContainerEvent]:
         image = container.spec["image"]
         seconds = self._pulls.pop(full_name(image), None)
         if seconds is None:
@@ -62,6 +62,6 @@ class Announcer:
                 f'Successfully pulled image "{image}" in {took} ({took} including waiting). '
                 f"Image size: {size_of(image)} bytes."
             )
-        yield Announcement("Normal", "Pulled", message)
-        yield Announcement("Normal", "Created", "Container created")
-        yield Announcement("Normal", "Started", "Container started")
+        yield ContainerEvent("Normal", "Pulled", message)
+        yield ContainerEvent("Normal", "Created", "Container created")
+        yield ContainerEvent("Normal", "Started", "Container started")

@@ -15,7 +15,7 @@ from moorage.api.manifests import Manifest
 from moorage.backoff import backoff_seconds
 from moorage.config.duration import Duration
 from moorage_cluster.nodes.simulated_workload import KILLED
-from moorage_cluster.nodes.usage import NOTHING, Usage
+from moorage_cluster.nodes.usage import NOTHING, ContainerUsage
 from moorage_cluster.nodes.workload import Ended, Probed, Report, StartDelayed, Started, Workload
 
 _INITIAL_BACKOFF_SECONDS: Final = 10.0
@@ -119,7 +119,7 @@ class ContainerRun:
         """How it has terminated, if it has for good."""
         return self.state if isinstance(self.state, Terminated) and not self.is_to_start else None
 
-    def usage(self, now: float) -> Usage:
+    def usage(self, now: float) -> ContainerUsage:
         """What it uses."""
         if not isinstance(self.state, Running):
             return NOTHING

@@ -8,14 +8,14 @@ from random import Random
 from moorage.api.manifests import Manifest, moment, timestamp
 from moorage.clock import Clock
 from moorage_cluster.controllers.cluster import Cluster
-from moorage_cluster.nodes.claim_readiness import Claims
+from moorage_cluster.nodes.claim_readiness import ClaimReadiness
 from moorage_cluster.nodes.outbox import Outbox
 from moorage_cluster.nodes.settings import KubeletSettings
 from moorage_cluster.nodes.thresholds import parse_thresholds
 from moorage_cluster.nodes.workload import ContainerRuntime
 
 
-class Surroundings:
+class NodeContext:
     """The shared state of one simulation."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Surroundings:
             settings.eviction_soft_grace_period,
             settings.eviction_minimum_reclaim,
         )
-        self.claims = Claims(cluster)
+        self.claims = ClaimReadiness(cluster)
         self.outbox = Outbox(cluster.clock)
         self.heartbeats = Outbox(cluster.clock, workers=1)
         """Separate from other writes, so that heartbeats are not delayed while many pods start."""

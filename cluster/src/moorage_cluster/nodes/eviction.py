@@ -25,7 +25,7 @@ from moorage_cluster.nodes.thresholds import (
     RESOURCES,
     Threshold,
 )
-from moorage_cluster.nodes.usage import INODES, NOTHING, PIDS, Usage
+from moorage_cluster.nodes.usage import INODES, NOTHING, PIDS, ContainerUsage
 
 _BYTES_PER_INODE = 16 << 10
 _SYSTEM_PIDS = 200
@@ -33,14 +33,14 @@ _IMMEDIATE_GRACE_SECONDS = 1.0
 """Grace period of pods that are evicted immediately, in seconds."""
 
 
-def node_usage(kubelet: Kubelet, now: float) -> Usage:
+def node_usage(kubelet: Kubelet, now: float) -> ContainerUsage:
     """The usage of a node by pods, by images, and by the system, which takes half of its reserve."""
     total = NOTHING
     for run in kubelet.pods.values():
         total = total.plus(run.usage(now))
     capacity, allocatable = _amounts(kubelet, "capacity"), _amounts(kubelet, "allocatable")
     reserved_cpu = max(capacity.get("cpu", 0) - allocatable.get("cpu", 0), 0)
-    return Usage(
+    return ContainerUsage(
         total.cpu_nano + reserved_cpu // 2,
         total.memory + _reserved_memory(kubelet) // 2,
         total.disk + kubelet.images.bytes_used,

@@ -15,13 +15,19 @@ from moorage.api.pod import Pod
 from moorage.client.kinds import POD
 from moorage.clock import Timer
 from moorage_cluster.nodes.addresses import PodAddresses
-from moorage_cluster.nodes.admission import Refusal, Room, claims_of, refusal, shortage
-from moorage_cluster.nodes.container_events import Announcer
+from moorage_cluster.nodes.admission import (
+    AdmissionRejection,
+    NodeAllocations,
+    pod_resources,
+    refusal,
+    shortage,
+)
+from moorage_cluster.nodes.container_events import ContainerEvents
 from moorage_cluster.nodes.containers import ContainerRun, Role, Running
-from moorage_cluster.nodes.context import Surroundings
+from moorage_cluster.nodes.context import NodeContext
 from moorage_cluster.nodes.images import Images
 from moorage_cluster.nodes.outbox import Write
-from moorage_cluster.nodes.podrun import FINISHED, Outcome, PodRun
+from moorage_cluster.nodes.podrun import FINISHED, PodOutcome, PodRun
 from moorage_cluster.nodes.podstatus import READY, pod_status, ready_status
 from moorage_cluster.nodes.pressure import Pressure
 from moorage_cluster.nodes.restore import restore, was_running
@@ -35,13 +41,13 @@ _REJECTED = "Pod was rejected: "
 class Kubelet:
     """The kubelet of a node that has an address and a network for its pods."""
 
-    def __init__(self, around: Surroundings, node: Manifest, host: str, network: str) -> None:
+    def __init__(self, around: NodeContext, node: Manifest, host: str, network: str) -> None:
         self.around = around
         self.node = node
         self.host = host
         self.network = network
         self.pods: dict[str, PodRun] = {}
-        self.room = Room()
+        self.room = NodeAllocations()
         self.images = Images((node.get("status") or {}).get("images") or ())
         self.pressure = Pressure(around.thresholds, around.settings.pressure_transition_seconds)
         self.has_news = True
@@ -51,7 +57,7 @@ class Kubelet:
         self._timers: dict[str, Timer] = {}
         self._unwritten: set[str] = set()
         self._held: dict[Hashable, Write] = {}
-        self._announcer = Announcer()
+        self._announcer = ContainerEvents()
         self._decoded: tuple[Manifest, Node] | None = None
 
     @property
@@ -143,7 +149,7 @@ class Kubelet:
             restore(run, self.around.seconds_of, now)
             run.has_volumes = run.sandbox is None
             if not run.is_finished:
-                run.claims = claims_of(convert(pod, Pod))
+                run.claims = pod_resources(convert(pod, Pod))
                 self.room.take(run.uid, run.claims)
                 if run.ip:
                     self._addresses.keep(run.uid, run.ip)
@@ -160,16 +166,16 @@ class Kubelet:
     def _admit(self, pod: Manifest) -> PodRun:
         try:
             decoded = convert(pod, Pod)
-            claims = claims_of(decoded)
+            claims = pod_resources(decoded)
             qos_class = (pod.get("status") or {}).get("qosClass", "")
             refused = refusal(
                 decoded, qos_class, self.decoded_node, self.room, self.pressure.conditions, claims
             )
         except InputError as error:
-            refused = Refusal("UnexpectedAdmissionError", str(error))
+            refused = AdmissionRejection("UnexpectedAdmissionError", str(error))
         if refused is not None:
             run = PodRun(pod, (), self._starts_at)
-            run.outcome = Outcome("Failed", refused.reason, _REJECTED + refused.message)
+            run.outcome = PodOutcome("Failed", refused.reason, _REJECTED + refused.message)
             self.tell(pod, "Warning", refused.reason, refused.message)
             return run
         run = self._new_run(pod)
@@ -254,7 +260,7 @@ class Kubelet:
         status = pod.get("status") or {}
         if status.get("phase") in FINISHED:
             # Another client has written a final phase.
-            outcome = Outcome(status["phase"], status.get("reason") or "", status.get("message") or "")
+            outcome = PodOutcome(status["phase"], status.get("reason") or "", status.get("message") or "")
             run.kill(self.around.clock.now(), outcome)
             self._changed(run)
             return
@@ -270,7 +276,7 @@ class Kubelet:
 
     def _reconsider(self, run: PodRun) -> None:
         """Apply changed programs and resources of containers, if the node has enough of them."""
-        pending, wanted = run.pending_resize, claims_of(convert(run.manifest, Pod))
+        pending, wanted = run.pending_resize, pod_resources(convert(run.manifest, Pod))
         if wanted != run.claims:
             self.room.free(run.uid)
             short = shortage(self.decoded_node, self.room, wanted)
@@ -344,7 +350,7 @@ class Kubelet:
         now = self.around.clock.now()
         self.tell(run.manifest, "Warning", "Evicted", message)
         run.is_disrupted = is_disrupted
-        run.kill(now, Outcome("Failed", "Evicted", message), grace_seconds)
+        run.kill(now, PodOutcome("Failed", "Evicted", message), grace_seconds)
         self._changed(run)
         self._step(run, now)
 

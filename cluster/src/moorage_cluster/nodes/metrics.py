@@ -11,7 +11,7 @@ from moorage_cluster.nodes.containers import Running
 from moorage_cluster.nodes.eviction import node_usage
 from moorage_cluster.nodes.kubelet import Kubelet
 from moorage_cluster.nodes.podrun import PodRun
-from moorage_cluster.nodes.usage import Usage
+from moorage_cluster.nodes.usage import ContainerUsage
 
 API_VERSION: Final = "metrics.k8s.io/v1beta1"
 _WINDOW: Final = "10s"
@@ -73,5 +73,5 @@ def _containers(run: PodRun, seconds: float) -> list[Manifest]:
     ]
 
 
-def _usage(usage: Usage) -> dict[str, str]:
+def _usage(usage: ContainerUsage) -> dict[str, str]:
     return {"cpu": f"{usage.cpu_nano}n" if usage.cpu_nano else "0", "memory": f"{usage.memory >> 10}Ki"}

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.nodes.admission import Claims
+from moorage_cluster.nodes.admission import PodResources
 from moorage_cluster.nodes.containers import CREATING, ContainerRun, Role, Running, Waiting
 from moorage_cluster.nodes.simulated_workload import KILLED, STOPPED
-from moorage_cluster.nodes.usage import NOTHING, Usage
+from moorage_cluster.nodes.usage import NOTHING, ContainerUsage
 from moorage_cluster.nodes.workload import Sandbox
 
 FINISHED: Final = ("Succeeded", "Failed")
@@ -25,7 +25,7 @@ StartsAt = Callable[["PodRun", Sequence[ContainerRun], float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PodOutcome:
     """The outcome of a pod that was killed or rejected."""
 
     phase: str
@@ -43,11 +43,11 @@ class PodRun:
         self.containers = tuple(containers)
         self.started_at: float | None = None
         self.ip = ""
-        self.claims: Claims | None = None
+        self.claims: PodResources | None = None
         """The resources that it takes of its node, while it does."""
         self.pending_resize = ""
         """Why its resize is pending."""
-        self.outcome: Outcome | None = None
+        self.outcome: PodOutcome | None = None
         known = (manifest.get("status") or {}).get("conditions") or ()
         self.conditions: dict[str, Manifest] = {each["type"]: each for each in known}
         """The conditions as they were last written."""
@@ -124,7 +124,7 @@ class PodRun:
         """Whether it has a sandbox."""
         return not self.is_finished and any(each.has_begun for each in self.containers)
 
-    def usage(self, now: float) -> Usage:
+    def usage(self, now: float) -> ContainerUsage:
         """The usage of all its containers."""
         total = NOTHING
         for each in self.containers:
@@ -160,7 +160,7 @@ class PodRun:
             return False
         if (deadline := self._deadline) is not None and deadline <= now:
             grace_seconds = self.manifest["spec"].get("terminationGracePeriodSeconds") or 0
-            self.kill(now, Outcome("Failed", "DeadlineExceeded", _DEADLINE), grace_seconds)
+            self.kill(now, PodOutcome("Failed", "DeadlineExceeded", _DEADLINE), grace_seconds)
             return True
         changed = self.has_volumes and self._step_containers(now)
         if self.is_stopping:
@@ -213,9 +213,9 @@ class PodRun:
         for each in self.containers:
             each.abandon(now, STOPPED)
         if not self.is_finished:
-            self.outcome = Outcome("Failed", "", "")
+            self.outcome = PodOutcome("Failed", "", "")
 
-    def kill(self, now: float, outcome: Outcome, grace_seconds: float = 0.0) -> None:
+    def kill(self, now: float, outcome: PodOutcome, grace_seconds: float = 0.0) -> None:
         """End all containers, because the node requires it."""
         self.outcome = outcome
         for each in self.containers:

@@ -7,7 +7,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage_cluster.nodes.containers import UNKNOWN_STATUS, ContainerRun, Role, Running, Terminated
-from moorage_cluster.nodes.podrun import FINISHED, Outcome, PodRun
+from moorage_cluster.nodes.podrun import FINISHED, PodOutcome, PodRun
 from moorage_cluster.nodes.simulated_workload import KILLED
 
 _GONE: Final = "The container could not be located when its kubelet was started"
@@ -23,7 +23,7 @@ def restore(run: PodRun, seconds_of: SecondsOf, now: float) -> None:
     if "startTime" in status:
         run.started_at = seconds_of(status["startTime"])
     if status.get("phase") in FINISHED:
-        run.outcome = Outcome(status["phase"], status.get("reason") or "", status.get("message") or "")
+        run.outcome = PodOutcome(status["phase"], status.get("reason") or "", status.get("message") or "")
     known = {
         each["name"]: each
         for key in ("containerStatuses", "initContainerStatuses")

@@ -18,7 +18,7 @@ from moorage.client.kinds import NODE, POD
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.nodes import metrics
 from moorage_cluster.nodes.addresses import Addresses
-from moorage_cluster.nodes.context import Surroundings
+from moorage_cluster.nodes.context import NodeContext
 from moorage_cluster.nodes.eviction import needs_a_look, relieve
 from moorage_cluster.nodes.heartbeat import Heartbeat
 from moorage_cluster.nodes.kubelet import Kubelet
@@ -46,7 +46,7 @@ class SimulatedNodes:
         runtime: ContainerRuntime | None = None,
     ) -> None:
         self._cluster = cluster
-        self._around = Surroundings(cluster, settings or KubeletSettings(), Random(seed), runtime)
+        self._around = NodeContext(cluster, settings or KubeletSettings(), Random(seed), runtime)
         self._nodes = cluster.informer(NODE)
         self._pods = cluster.informer(POD)
         self._by_node = Index(self._pods, _node_names)

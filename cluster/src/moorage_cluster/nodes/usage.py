@@ -31,7 +31,7 @@ _IDLE_DISK: Final = 64 << 10
 _IDLE_INODES: Final = 10
 
 
-class Usage(NamedTuple):
+class ContainerUsage(NamedTuple):
     """Amounts in use: billionths of a core, bytes, bytes, counts."""
 
     cpu_nano: int = 0
@@ -40,12 +40,12 @@ class Usage(NamedTuple):
     inodes: int = 0
     pids: int = 0
 
-    def plus(self, other: Usage) -> Usage:
+    def plus(self, other: ContainerUsage) -> ContainerUsage:
         """The sum of both."""
-        return Usage(*(mine + more for mine, more in zip(self, other, strict=True)))
+        return ContainerUsage(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
-NOTHING: Final = Usage()
+NOTHING: Final = ContainerUsage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ class UsageModel:
     cpu_limit: int | None = None
     memory_limit: int | None = None
 
-    def at(self, seconds: float) -> Usage:
+    def at(self, seconds: float) -> ContainerUsage:
         """The usage after a number of seconds."""
         cpu = self.cpu.at(seconds)
-        return Usage(
+        return ContainerUsage(
             cpu if self.cpu_limit is None else min(cpu, self.cpu_limit),
             self.memory.at(seconds),
             self.disk.at(seconds),

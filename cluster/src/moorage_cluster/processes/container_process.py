@@ -33,7 +33,7 @@ _MESSAGE_BYTES: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ContainerContext:
     """Shared state of the processes of one pod."""
 
     clock: Clock
@@ -51,7 +51,7 @@ class ContainerProcess:
 
     def __init__(
         self,
-        around: Surroundings,
+        around: ContainerContext,
         container: Manifest,
         make_command: Callable[[], Awaitable[Command]],
         open_log: Callable[[], ContainerLog],

@@ -13,7 +13,7 @@ from moorage_cluster.nodes.workload import Host
 _SUBSCRIPT: Final = re.compile(r"(?P<path>[^\[]+)\['(?P<key>.+)'\]")
 
 
-class FieldError(Exception):
+class DownwardError(Exception):
     """A field or a resource that the downward API does not provide."""
 
 
@@ -40,7 +40,7 @@ def field_value(pod: Manifest, path: str, address: str, host: Host) -> str:
         "status.podIPs": address,
     }
     if path not in values:
-        raise FieldError(f"unsupported fieldPath: {path}")
+        raise DownwardError(f"unsupported fieldPath: {path}")
     return values[path]
 
 
@@ -51,7 +51,7 @@ def resource_value(pod: Manifest, ref: Manifest, container: Manifest | None, hos
         everyone = (*(spec.get("initContainers") or ()), *spec["containers"])
         container = next((each for each in everyone if each["name"] == name), None)
     if container is None:
-        raise FieldError(f"container {ref.get('containerName')} not found")
+        raise DownwardError(f"container {ref.get('containerName')} not found")
     part, _, resource = ref["resource"].partition(".")
     amounts = (container.get("resources") or {}).get(part) or {}
     amount = amounts.get(resource) or (host.allocatable.get(resource) if part == "limits" else None) or "0"

@@ -9,7 +9,7 @@ from typing import Final
 from moorage.api.manifests import Manifest
 from moorage_cluster.nodes.workload import Host
 from moorage_cluster.processes.command import CommandError
-from moorage_cluster.processes.downward import FieldError, field_value, resource_value
+from moorage_cluster.processes.downward import DownwardError, field_value, resource_value
 from moorage_cluster.processes.objects import MissingObjectError, NamespacedObjects
 
 _REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^()]*)\))")
@@ -49,7 +49,7 @@ class Environment:
         """
         try:
             return await self._variables(container, dict(given))
-        except (MissingObjectError, FieldError) as error:
+        except (MissingObjectError, DownwardError) as error:
             raise CommandError(str(error)) from None
 
     async def _variables(self, container: Manifest, variables: dict[str, str]) -> dict[str, str]:

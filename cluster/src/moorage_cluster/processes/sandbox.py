@@ -15,7 +15,7 @@ from moorage_cluster.nodes.simulated_program import Program
 from moorage_cluster.nodes.workload import Host, Tell
 from moorage_cluster.processes.command import Command, CommandError
 from moorage_cluster.processes.container_log import ContainerLog
-from moorage_cluster.processes.container_process import ContainerProcess, Surroundings
+from moorage_cluster.processes.container_process import ContainerContext, ContainerProcess
 from moorage_cluster.processes.environment import Environment, expand
 from moorage_cluster.processes.machine import Machine
 from moorage_cluster.processes.objects import NamespacedObjects
@@ -76,7 +76,7 @@ class PodSandbox:
         self._is_closed = False
         self._processes: list[ContainerProcess] = []
         grace_seconds = pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
-        self._around = Surroundings(
+        self._around = ContainerContext(
             machine.clock, machine.tasks, machine.sweeper, address or LOOPBACK, grace_seconds, wake, tell
         )
 

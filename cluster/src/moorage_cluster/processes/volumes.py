@@ -13,7 +13,7 @@ from moorage.client.client import Client
 from moorage.client.kinds import SERVICE_ACCOUNT
 from moorage.http.errors import RequestError
 from moorage_cluster.nodes.workload import Host
-from moorage_cluster.processes.downward import FieldError, field_value, resource_value
+from moorage_cluster.processes.downward import DownwardError, field_value, resource_value
 from moorage_cluster.processes.objects import MissingObjectError, NamespacedObjects
 
 _DEFAULT_MODE: Final = 0o644
@@ -67,7 +67,7 @@ class PodVolumes:
         for volume in pod["spec"].get("volumes") or ():
             try:
                 await self._write(volume, _Facts(pod, address, host))
-            except (MissingObjectError, FieldError, RequestError, OSError) as error:
+            except (MissingObjectError, DownwardError, RequestError, OSError) as error:
                 raise MountError(
                     f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}'
                 ) from None

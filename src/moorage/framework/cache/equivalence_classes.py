@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from moorage.api.limits import PodLimitError, check_pod, count_pod_terms
 from moorage.api.pod import Pod
-from moorage.api.remembered import Remembered
+from moorage.api.remembered import IdentityCache
 from moorage.api.selectors import named_nodes
 from moorage.cluster.pod_table import PodInfo
 from moorage.framework.interface.cycle_state import StateKey
@@ -75,7 +75,7 @@ class EquivalenceClasses:
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, EquivalenceClass] = OrderedDict()
-        self._exceeded = Remembered(_exceeded)
+        self._exceeded = IdentityCache(_exceeded)
 
     def of(self, pod: Pod, rows: int) -> EquivalenceClass | None:
         """The equivalence class of a pod; None if nothing is cached for it. rows: the number of nodes.

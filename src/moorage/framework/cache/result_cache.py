@@ -26,7 +26,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import Plugin
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.runtime.plan import Plan, Plans, ProfileCalls
+from moorage.framework.runtime.plan import Plans, ProfileCalls, ProfilePlan
 
 
 class PluginResultCache:
@@ -42,7 +42,7 @@ class PluginResultCache:
     def __init__(
         self,
         snapshot: Snapshot,
-        plan: Plan,
+        plan: ProfilePlan,
         prepared: CycleState,
         preparations: Mapping[str, PluginPreparation],
         dependencies: Iterable[DependsOn],
@@ -145,7 +145,7 @@ class ResultCaches:
 
     def _plan(
         self, dependencies: Mapping[str, DependsOn], preparations: Mapping[str, PluginPreparation]
-    ) -> Plan:
+    ) -> ProfilePlan:
         return self._plans.of(
             frozenset(dependencies),
             frozenset([plugin for plugin, each in dependencies.items() if each.pods]),

@@ -12,7 +12,7 @@ from moorage.api.pod import Pod
 if TYPE_CHECKING:
     from moorage.framework.cache.equivalence_classes import EquivalenceClass
     from moorage.framework.cache.result_cache import PluginResultCache
-    from moorage.framework.runtime.plan import Plan
+    from moorage.framework.runtime.plan import ProfilePlan
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class CycleState:
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
-        self.plan: Plan | None = None
+        self.plan: ProfilePlan | None = None
         """Which plugins run for this pod; None before the pre-filters."""
         self.results: PluginResultCache | None = None
         """The cached answers of plugins for the pod's equivalence class; None: nothing is cached."""

@@ -34,7 +34,7 @@ from moorage.framework.interface.status import SUCCESS, Code, PluginError, Statu
 from moorage.framework.loading.registry import Registry, RegistryError, is_from_moorage
 from moorage.framework.runtime.filtering import run_filters
 from moorage.framework.runtime.observation import FrameworkObserver, observe
-from moorage.framework.runtime.plan import Choice, Plan
+from moorage.framework.runtime.plan import CallDecision, ProfilePlan
 from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.framework.runtime.pre_binding import ask_pre_flights
 from moorage.framework.runtime.pre_filtering import run_pre_filters
@@ -78,7 +78,7 @@ class Framework:
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
         self._calls = profile_calls(profile, self.plugins, self.handle, observer)
-        self._plan = Plan(self._calls)
+        self._plan = ProfilePlan(self._calls)
         """The plan for pods without cached results."""
         self._result_caches = ResultCaches(self._calls, self.plugins)
         self._results: StateKey[PluginResultCache] = StateKey("plugin results of a profile")
@@ -100,11 +100,11 @@ class Framework:
         """The plugins at an extension point, in order."""
         return self._calls.enabled.get(point, ())
 
-    def plan(self, cycle: CycleState) -> Plan:
+    def plan(self, cycle: CycleState) -> ProfilePlan:
         """Which plugins run in a cycle, and why others do not."""
         return cycle.plan or self._plan
 
-    def plan_of(self, pod: Pod, snapshot: Snapshot) -> Plan:
+    def plan_of(self, pod: Pod, snapshot: Snapshot) -> ProfilePlan:
         """The plan for a pod in a cluster; runs its pre-filters and pre-scores, whose answers are in it."""
         cycle, nodes = CycleState(), Nodes(snapshot)
         cycle.equivalence_class = EquivalenceClasses().of(pod, len(snapshot))
@@ -166,7 +166,7 @@ class Framework:
         plan = cycle.plan = self._plan_for(cycle, pod, nodes)
         return run_pre_filters(plan, cycle, pod, nodes, diagnosis)
 
-    def _plan_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Plan:
+    def _plan_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ProfilePlan:
         """The plan for a pod's equivalence class, made if needed, without plugins left out by `skips_pod`."""
         if cycle.equivalence_class is None:
             return self._plan
@@ -180,7 +180,7 @@ class Framework:
         cycle.results = results
         cycle.inherit(results.prepared)
         skipping = [call.plugin for call in self._calls.skipping if call(cycle, pod, nodes)]
-        return results.plan.leaving_out(Choice.SKIPS_POD, skipping)
+        return results.plan.leaving_out(CallDecision.SKIPS_POD, skipping)
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The nodes that every filter lets pass, as they are and with the pods nominated to them."""
@@ -246,7 +246,7 @@ class Framework:
     def _pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         plan = cycle.plan or self._plan
         skipped = [call.plugin for call in plan.pre_scores if call.skips(cycle, pod, nodes)]
-        cycle.plan = plan.leaving_out(Choice.PRE_SCORE_SKIPPED, skipped)
+        cycle.plan = plan.leaving_out(CallDecision.PRE_SCORE_SKIPPED, skipped)
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """The scores of each node by the score plugins that run."""

@@ -17,7 +17,7 @@ from moorage.framework.runtime.plugin_call import PluginCall
 Calls = tuple[PluginCall, ...]
 
 
-class Choice(StrEnum):
+class CallDecision(StrEnum):
     """Whether a plugin runs at an extension point, and why not; the values are shown to users."""
 
     RUNS = "runs"
@@ -29,15 +29,15 @@ class Choice(StrEnum):
     NOT_AFTER_FILTER = "left out: depends_on says runs_after_filter=False"
 
 
-_REASONS: Final[Mapping[str, tuple[Choice, ...]]] = {
-    "pre_filter": (Choice.SKIPS_POD,),
-    "filter": (Choice.SKIPS_POD, Choice.PRE_FILTER_SKIPPED),
-    "pre_score": (Choice.SKIPS_POD,),
-    "score": (Choice.SKIPS_POD, Choice.PRE_SCORE_SKIPPED),
-    "reserve": (Choice.NOT_AFTER_FILTER,),
-    "unreserve": (Choice.NOT_AFTER_FILTER,),
-    "pre_bind_pre_flight": (Choice.NOT_AFTER_FILTER,),
-    "pre_bind": (Choice.NOT_AFTER_FILTER,),
+_REASONS: Final[Mapping[str, tuple[CallDecision, ...]]] = {
+    "pre_filter": (CallDecision.SKIPS_POD,),
+    "filter": (CallDecision.SKIPS_POD, CallDecision.PRE_FILTER_SKIPPED),
+    "pre_score": (CallDecision.SKIPS_POD,),
+    "score": (CallDecision.SKIPS_POD, CallDecision.PRE_SCORE_SKIPPED),
+    "reserve": (CallDecision.NOT_AFTER_FILTER,),
+    "unreserve": (CallDecision.NOT_AFTER_FILTER,),
+    "pre_bind_pre_flight": (CallDecision.NOT_AFTER_FILTER,),
+    "pre_bind": (CallDecision.NOT_AFTER_FILTER,),
 }
 """Why plugins are left out, by extension point."""
 _CACHED_POINTS: Final = frozenset(("pre_filter", "filter", "pre_score", "score"))
@@ -95,7 +95,7 @@ class ScorePlan:
     by_pods: Calls
 
 
-class Plan:
+class ProfilePlan:
     """What runs for the pods of an equivalence class, or for a pod without one.
 
     cached: the plugins whose answers are cached. by_pods: those of them that depend on the pods on a node.
@@ -123,13 +123,13 @@ class Plan:
         profile: ProfileCalls,
         cached: frozenset[str] = frozenset(),
         by_pods: frozenset[str] = frozenset(),
-        left_out: Mapping[Choice, frozenset[str]] | None = None,
+        left_out: Mapping[CallDecision, frozenset[str]] | None = None,
     ) -> None:
         self.profile = profile
         self._cached = cached
         self._by_pods = by_pods
         self._left_out = left_out or {}
-        self._derived: dict[tuple[Choice, frozenset[str]], Plan] = {}
+        self._derived: dict[tuple[CallDecision, frozenset[str]], ProfilePlan] = {}
         self.pre_filters = self._uncached("pre_filter")
         self.filters = self._filters()
         self.pre_scores = self._uncached("pre_score")
@@ -139,7 +139,7 @@ class Plan:
         self.pre_flights = self._active("pre_bind_pre_flight")
         self.pre_binds = self._active("pre_bind")
 
-    def leaving_out(self, reason: Choice, plugins: Collection[str]) -> Plan:
+    def leaving_out(self, reason: CallDecision, plugins: Collection[str]) -> ProfilePlan:
         """This plan without some more plugins."""
         if not plugins:
             return self
@@ -147,10 +147,12 @@ class Plan:
         known = self._derived.get((reason, more))
         if known is None:
             left_out = {**self._left_out, reason: self._left_out.get(reason, frozenset()) | more}
-            known = self._derived[reason, more] = Plan(self.profile, self._cached, self._by_pods, left_out)
+            known = self._derived[reason, more] = ProfilePlan(
+                self.profile, self._cached, self._by_pods, left_out
+            )
         return known
 
-    def choice(self, point: str, plugin: str) -> Choice:
+    def choice(self, point: str, plugin: str) -> CallDecision:
         """The choice for a plugin that is enabled at an extension point."""
         for reason in _REASONS.get(point, ()):
             if plugin in self._left_out.get(reason, ()):
@@ -159,19 +161,19 @@ class Plan:
             is_cached = any(call.plugin == plugin for call in self.filters.cached)
         else:
             is_cached = point in _CACHED_POINTS and plugin in self._cached
-        return Choice.CACHED if is_cached else Choice.RUNS
+        return CallDecision.CACHED if is_cached else CallDecision.RUNS
 
     def runs(self, point: str, plugin: str) -> bool:
         """Whether a plugin takes part at an extension point, cached or not."""
-        return self.choice(point, plugin) in (Choice.RUNS, Choice.CACHED)
+        return self.choice(point, plugin) in (CallDecision.RUNS, CallDecision.CACHED)
 
-    def rows(self) -> Iterator[tuple[str, str, Choice]]:
+    def rows(self) -> Iterator[tuple[str, str, CallDecision]]:
         """Extension point, plugin and choice, in the order in which they run."""
         for point, calls in self.profile.by_method.items():
             for call in calls:
                 yield point, call.plugin, self.choice(point, call.plugin)
             for plugin in self.profile.disabled.get(point, ()):
-                yield point, plugin, Choice.NOT_ENABLED
+                yield point, plugin, CallDecision.NOT_ENABLED
 
     def __str__(self) -> str:
         rows = [(point, plugin, str(choice)) for point, plugin, choice in self.rows()]
@@ -203,7 +205,7 @@ class Plans:
 
     def __init__(self, profile: ProfileCalls) -> None:
         self.profile = profile
-        self._known: dict[tuple[frozenset[str], ...], Plan] = {}
+        self._known: dict[tuple[frozenset[str], ...], ProfilePlan] = {}
 
     def of(
         self,
@@ -212,7 +214,7 @@ class Plans:
         skipped_filters: frozenset[str],
         skipped_scores: frozenset[str],
         not_after_filter: frozenset[str],
-    ) -> Plan:
+    ) -> ProfilePlan:
         """The plan where some plugins are cached, and others, or the same, are left out."""
         key = (cached, by_pods, skipped_filters, skipped_scores, not_after_filter)
         plan = self._known.get(key)
@@ -220,9 +222,9 @@ class Plans:
             if len(self._known) >= _MAX_PLANS:
                 self._known.clear()
             left_out = {
-                Choice.PRE_FILTER_SKIPPED: skipped_filters,
-                Choice.PRE_SCORE_SKIPPED: skipped_scores,
-                Choice.NOT_AFTER_FILTER: not_after_filter,
+                CallDecision.PRE_FILTER_SKIPPED: skipped_filters,
+                CallDecision.PRE_SCORE_SKIPPED: skipped_scores,
+                CallDecision.NOT_AFTER_FILTER: not_after_filter,
             }
-            plan = self._known[key] = Plan(self.profile, cached, by_pods, left_out)
+            plan = self._known[key] = ProfilePlan(self.profile, cached, by_pods, left_out)
         return plan

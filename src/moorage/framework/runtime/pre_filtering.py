@@ -10,22 +10,22 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status, unresolvable
-from moorage.framework.runtime.plan import Choice, Plan
+from moorage.framework.runtime.plan import CallDecision, ProfilePlan
 from moorage.framework.runtime.plugin_call import PluginCall
 
 
 def run_pre_filters(
-    plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    plan: ProfilePlan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
 ) -> Nodes | None:
     """The nodes left to filter, or None if a pre-filter rejected them all; sets the plan for what follows."""
     skipped: list[str] = []
     left = _run(plan, cycle, pod, nodes, diagnosis, skipped)
-    cycle.plan = plan.leaving_out(Choice.PRE_FILTER_SKIPPED, skipped)
+    cycle.plan = plan.leaving_out(CallDecision.PRE_FILTER_SKIPPED, skipped)
     return left
 
 
 def _run(
-    plan: Plan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis, skipped: list[str]
+    plan: ProfilePlan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis, skipped: list[str]
 ) -> Nodes | None:
     wanted: AbstractSet[str] | None = None
     narrowed_by: list[str] = []
@@ -65,7 +65,7 @@ def _run(
     return nodes.named(wanted)
 
 
-def _stop_at(last: PluginCall, plan: Plan, cycle: CycleState) -> None:
+def _stop_at(last: PluginCall, plan: ProfilePlan, cycle: CycleState) -> None:
     """End the attempt at a pre-filter: those after it count as not run, even if they are cached."""
     if cycle.results is not None:
         calls: Sequence[PluginCall] = plan.profile.enabled["pre_filter"]

@@ -39,7 +39,7 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AllocationPlan:
     """The devices for each claim of a pod on a group of equivalent nodes."""
 
     claim_requests: tuple[ClaimRequest, ...]
@@ -47,27 +47,27 @@ class Plan:
     extended: NodeClaim | None
 
 
-class Plans:
+class AllocationPlans:
     """The plans of a pod for the nodes of a snapshot; valid until that is updated."""
 
     def __init__(self, snapshot: Snapshot, inventory: Inventory) -> None:
         self.snapshot = snapshot
         self._inventory = inventory
-        self._plans: list[Plan | None] = []
+        self._plans: list[AllocationPlan | None] = []
         self._of_row = np.full(len(snapshot), _NO_PLAN, np.int32)
 
     def note(
         self,
         nodes: Nodes,
         numbers: NDArray[np.integer],
-        plans: Sequence[Plan | None],
+        plans: Sequence[AllocationPlan | None],
         passing: NDArray[np.bool_],
     ) -> None:
         """Store plans, and the number of the plan for each node, which is valid for nodes that pass."""
         self._of_row[nodes.row_numbers()] = np.where(passing, numbers + len(self._plans), _NO_PLAN)
         self._plans += plans
 
-    def get(self, node_name: str) -> tuple[Plan, NodeDevices] | None:
+    def get(self, node_name: str) -> tuple[AllocationPlan, NodeDevices] | None:
         """The plan for a node, and the node's devices; None if there is no plan."""
         row = self.snapshot.row_of.get(node_name)
         number = _NO_PLAN if row is None else int(self._of_row[row])

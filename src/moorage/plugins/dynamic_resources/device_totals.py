@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moorage.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice, ResourceSliceSpec
 from moorage.api.node import Node
 from moorage.api.selectors import RequiredNodes, node_terms
-from moorage.cel.budget import Work, WorkLimitError
+from moorage.cel.budget import WorkBudget, WorkLimitError
 from moorage.cel.program import CompileError, DeviceFacts, compile_selector
 from moorage.cel.values import CelError
 from moorage.client import kinds
@@ -29,7 +29,7 @@ from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllo
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
-from moorage.plugins.dynamic_resources.structured.pools import DeviceId, Entry, PoolId
+from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry, DeviceId, PoolId
 
 DEVICE_KINDS: Final = (kinds.RESOURCE_CLAIM, kinds.RESOURCE_SLICE, kinds.DEVICE_CLASS)
 """The kinds that determine which devices exist and which of them are allocated."""
@@ -108,7 +108,7 @@ class _ClassCount:
                 self._add(entry, places.reaching(entry.device if by_device else source.spec))
         self.take_up(self._members)
 
-    def _add(self, entry: Entry, where: _Where) -> None:
+    def _add(self, entry: DeviceEntry, where: _Where) -> None:
         if entry.kind not in self._selector_results:
             self._selector_results[entry.kind] = _is_in(self.device_class, entry)
         verdict = self._selector_results[entry.kind]
@@ -129,7 +129,7 @@ class _ClassCount:
             self._in_use |= now
 
 
-def _is_in(device_class: DeviceClass, entry: Entry) -> bool | None:
+def _is_in(device_class: DeviceClass, entry: DeviceEntry) -> bool | None:
     """Whether the selectors of a class choose devices of a kind; None if one of them fails.
 
     As in kube-scheduler, devices are evaluated as not shareable.
@@ -139,7 +139,7 @@ def _is_in(device_class: DeviceClass, entry: Entry) -> bool | None:
         facts = DeviceFacts(entry.id.driver, replace(entry.device, allow_multiple_allocations=False))
     expressions = [selector.cel.expression for selector in device_class.spec.selectors if selector.cel]
     try:
-        return all(compile_selector(expression).matches(facts, Work()) for expression in expressions)
+        return all(compile_selector(expression).matches(facts, WorkBudget()) for expression in expressions)
     except (CelError, CompileError, WorkLimitError):
         return None
 

@@ -19,7 +19,7 @@ from moorage.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
-from moorage.cel.budget import Work, WorkLimitError
+from moorage.cel.budget import WorkBudget, WorkLimitError
 from moorage.client.kinds import RESOURCE_CLAIM, Kind
 from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects, ObjectTable
@@ -41,7 +41,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.runtime.go_arithmetic import proportional
-from moorage.plugins.dynamic_resources.allocation_plans import Groups, Plan
+from moorage.plugins.dynamic_resources.allocation_plans import AllocationPlan, Groups
 from moorage.plugins.dynamic_resources.binding import BindingError, ClaimBinder
 from moorage.plugins.dynamic_resources.clocks import date, deadline
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS
@@ -186,7 +186,7 @@ class DynamicResources:
         """The pod's claims in this cycle; ClaimError if the pod has to wait for one of them."""
         objects = nodes.objects
         claims, classes = objects.of(ResourceClaim), objects.of(DeviceClass)
-        state = PodDevices(claims_of(pod, claims), work=Work(work_limit(len(nodes.snapshot))))
+        state = PodDevices(claims_of(pod, claims), work=WorkBudget(work_limit(len(nodes.snapshot))))
         if wants_backed_resources(pod, classes):
             state.claims.append(existing_claim(pod, claims) or new_claim(pod))
             state.has_extended = True
@@ -393,7 +393,7 @@ class _Outcome(NamedTuple):
     """
 
     refusal: int = 0
-    plan: Plan | None = None
+    plan: AllocationPlan | None = None
     uses_claims: bool = False
 
 
@@ -416,7 +416,7 @@ def _outcome(
     """The outcome of a search result for a pod."""
     if result.picks is None:
         return _Outcome(_CODES[INVALID_POOLS if result.meets_invalid_pools else CANNOT_ALLOCATE])
-    return _Outcome(plan=Plan(claim_requests, result.picks, extended), uses_claims=True)
+    return _Outcome(plan=AllocationPlan(claim_requests, result.picks, extended), uses_claims=True)
 
 
 def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> None:

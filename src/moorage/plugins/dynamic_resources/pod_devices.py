@@ -11,12 +11,12 @@ from moorage.api.devices import AllocationResult, DeviceClass, ResourceClaim
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes
-from moorage.cel.budget import WORK_LIMIT, Work
+from moorage.cel.budget import WORK_LIMIT, WorkBudget
 from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.dynamic_resources.allocation_plans import Plan, Plans
+from moorage.plugins.dynamic_resources.allocation_plans import AllocationPlan, AllocationPlans
 from moorage.plugins.dynamic_resources.extended_resources import (
     NOT_STORED,
     NodeClaim,
@@ -56,13 +56,13 @@ class PodDevices:
     has_extended: bool = False
     homes: dict[int, RequiredNodes] = field(default_factory=dict)
     """Where allocated claims can be used, by place in `claims`; those without an entry: everywhere."""
-    work: Work = field(default_factory=Work)
+    work: WorkBudget = field(default_factory=WorkBudget)
     """The work that the attempt may still do for the pod's claims."""
     allocator: Allocator | None = None
     """None if all claims are allocated."""
-    plans: Plans | None = None
+    plans: AllocationPlans | None = None
     """The plans for each node; None before filtering."""
-    plan: Plan | None = None
+    plan: AllocationPlan | None = None
     """The plan for the node where the pod was reserved."""
     unavailable: set[int] = field(default_factory=set)
     """Allocated claims that some node could not use."""
@@ -102,10 +102,10 @@ class PodDevices:
         claim = self.claims[place]
         return f"{pod.uid}/{NOT_STORED}" if claim.name == NOT_STORED else claim_uid(claim)
 
-    def plans_for(self, snapshot: Snapshot, inventory: Inventory) -> Plans:
+    def plans_for(self, snapshot: Snapshot, inventory: Inventory) -> AllocationPlans:
         """The plans for the nodes of a snapshot, as far as they were filtered."""
         if self.plans is None or self.plans.snapshot is not snapshot:
-            self.plans = Plans(snapshot, inventory)
+            self.plans = AllocationPlans(snapshot, inventory)
         return self.plans
 
     def scores(self, nodes: Nodes) -> Scores:

@@ -11,7 +11,7 @@ import numpy as np
 from moorage.api.affinity import AffinityTerm, PodTerms, placed_pod_terms, pod_terms
 from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod
-from moorage.api.remembered import Remembered
+from moorage.api.remembered import IdentityCache
 from moorage.api.selectors import SelectorError
 from moorage.client import kinds
 from moorage.client.kinds import Kind
@@ -71,10 +71,10 @@ class InterPodAffinity:
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignore_existing = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.objects.of(Namespace)
-        self._terms_of = Remembered(pod_terms)
-        self._placed_terms_of = Remembered(placed_pod_terms)
+        self._terms_of = IdentityCache(pod_terms)
+        self._placed_terms_of = IdentityCache(placed_pod_terms)
         self._incremental_counts = LatestIncrementalCounts()
-        self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by InterPodAffinity")
+        self._kept: StateKey[_ClassState] = StateKey("kept for an equivalence class by InterPodAffinity")
 
     # Events
 
@@ -191,7 +191,7 @@ class InterPodAffinity:
             return count_affinity(resolve_terms(pod, pod_terms(pod), nodes.objects), nodes)
         return memory.affinity_counts(self._incremental_counts.of(nodes.snapshot), pod)
 
-    def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
+    def _memory(self, cycle: CycleState, pod: Pod) -> _ClassState | None:
         """The cache of the pod's equivalence class; None: there is none."""
         if cycle.equivalence_class is None:
             return None
@@ -199,7 +199,7 @@ class InterPodAffinity:
         if memory is None:
             info = cycle.equivalence_class.info(pod)
             # Terms that are invalid, and too many, count for nothing on a node: these are read from the pod.
-            memory = _Memory((info and info.terms) or pod_terms(pod))
+            memory = _ClassState((info and info.terms) or pod_terms(pod))
             cycle.equivalence_class.write(self._kept, memory)
         return memory
 
@@ -254,7 +254,7 @@ def _between_bounds(above: Scores, distance: int) -> Scores:
     return (float(MAX_SCORE) * (above / float(distance))).astype(np.int64)
 
 
-class _Memory:
+class _ClassState:
     """The cache of one equivalence class."""
 
     __slots__ = (

@@ -24,9 +24,9 @@ from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, Device
 from moorage.plugins.node_resources.usage import (
     Amounts,
     Capacity,
+    ResourceUsage,
+    ScoredRequests,
     ScoredResources,
-    Usage,
-    Wanted,
     picked,
     whole_columns,
 )
@@ -34,7 +34,7 @@ from moorage.plugins.node_resources.usage import (
 _HALF = MAX_SCORE // 2
 _FEW_ROWS: Final = 8
 """Number of nodes up to which one node at a time is faster than columns."""
-_WANTED: StateKey[Wanted] = StateKey("NodeResourcesBalancedAllocation/score")
+_WANTED: StateKey[ScoredRequests] = StateKey("NodeResourcesBalancedAllocation/score")
 
 
 class NodeResourcesBalancedAllocation:
@@ -59,7 +59,7 @@ class NodeResourcesBalancedAllocation:
         cycle.write(_WANTED, wanted)
         return None if wanted.is_anything else SKIP
 
-    def _wanted(self, pod: Pod) -> Wanted:
+    def _wanted(self, pod: Pod) -> ScoredRequests:
         return self._scored.wanted(current_requests(pod))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
@@ -100,7 +100,7 @@ class _BalanceColumn:
         self._reader = RowReader()
         self._column = np.zeros(0, np.int64)
 
-    def of(self, nodes: Nodes, wanted: Wanted, usage: Usage) -> NDArray[np.int64]:
+    def of(self, nodes: Nodes, wanted: ScoredRequests, usage: ResourceUsage) -> NDArray[np.int64]:
         """The balance of each node. Shape (nodes,)."""
         if nodes.rows is not None or nodes.hypothetical_pods is not None or not wanted.is_row_alone:
             return _balance_without(usage)
@@ -115,7 +115,7 @@ class _BalanceColumn:
         return self._column
 
 
-def _balance_without(usage: Usage) -> NDArray[np.int64]:
+def _balance_without(usage: ResourceUsage) -> NDArray[np.int64]:
     """The balance of each node without a new pod. Shape (nodes,)."""
     return _balance(usage.used([0] * len(usage.allocated)), usage.capacity)
 

@@ -6,7 +6,7 @@ from moorage.api.devices import DeviceClass
 from moorage.api.names import is_extended_resource
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.api.remembered import Remembered
+from moorage.api.remembered import IdentityCache
 from moorage.api.resource_requests import (
     PODS,
     pod_requests,
@@ -32,13 +32,13 @@ from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, b
 from moorage.plugins.hint_helpers import Answer, explained, is_placed
 from moorage.plugins.node_resources import scoring_strategies as strategies
 from moorage.plugins.node_resources.shortages import Shortages
-from moorage.plugins.node_resources.usage import ScoredResources, Wanted, picked, whole_columns
+from moorage.plugins.node_resources.usage import ScoredRequests, ScoredResources, picked, whole_columns
 
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"
 
 _REQUESTS: StateKey[dict[str, int]] = StateKey("NodeResourcesFit/filter")
-_WANTED: StateKey[Wanted] = StateKey("NodeResourcesFit/score")
+_WANTED: StateKey[ScoredRequests] = StateKey("NodeResourcesFit/score")
 
 _NOT_PLACED = Answer(
     False, "the deleted pod was unscheduled and it wouldn't make the unscheduled pod schedulable"
@@ -89,7 +89,7 @@ class NodeResourcesFit:
         self._scored = ScoredResources(names_and_weights, devices, scoring_defaults=True)
         ratio = strategy.requested_to_capacity_ratio
         self._strategy = strategies.strategy(strategy.type, ratio.shape if ratio is not None else ())
-        self._needed_by = Remembered(self._needs)
+        self._needed_by = IdentityCache(self._needs)
 
     # Events
 
@@ -215,7 +215,7 @@ class NodeResourcesFit:
         cycle.write(_WANTED, self._wanted(pod))
         return None
 
-    def _wanted(self, pod: Pod) -> Wanted:
+    def _wanted(self, pod: Pod) -> ScoredRequests:
         return self._scored.wanted(scoring_requests(pod))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
@@ -241,8 +241,8 @@ def _work_out_taken(pod: Pod) -> dict[str, int]:
     return resource_amounts(pod_requests(pod, use_status=True))
 
 
-_room_on = Remembered(_work_out_room, at_most=8)
-_taken_by = Remembered(_work_out_taken, at_most=8)
+_room_on = IdentityCache(_work_out_room, at_most=8)
+_taken_by = IdentityCache(_work_out_taken, at_most=8)
 """Cached, because the hint for one object is called for many pods."""
 
 

@@ -13,16 +13,16 @@ import numpy as np
 from moorage.config.args import LEAST_ALLOCATED, MOST_ALLOCATED, UtilizationShapePoint
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores
 from moorage.framework.runtime.go_arithmetic import round_half_away
-from moorage.plugins.node_resources.usage import Amounts, NodeUsage, Usage, Wanted
+from moorage.plugins.node_resources.usage import Amounts, NodeUsage, ResourceUsage, ScoredRequests
 from moorage.plugins.utilization_shape import on_shape
 
 _FULL = 100
 
 
-class Strategy(Protocol):
+class AllocationScorer(Protocol):
     """A way to score."""
 
-    def on_all(self, usage: Usage, wanted: Wanted) -> Scores:
+    def on_all(self, usage: ResourceUsage, wanted: ScoredRequests) -> Scores:
         """The scores of nodes for a pod. Shape (nodes,)."""
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
@@ -35,7 +35,7 @@ class WeightedMean:
     def __init__(self, *, most: bool) -> None:
         self._most = most
 
-    def on_all(self, usage: Usage, wanted: Wanted) -> Scores:
+    def on_all(self, usage: ResourceUsage, wanted: ScoredRequests) -> Scores:
         """The scores of nodes for a pod. Shape (nodes,)."""
         amounts = usage.used(wanted.requests)
         if not self._most:
@@ -65,7 +65,7 @@ class RequestedToCapacity:
         self._by_percent = [on_shape(shape, percent) for percent in range(_FULL + 1)]
         self._table = np.array(self._by_percent, np.int64)
 
-    def on_all(self, usage: Usage, wanted: Wanted) -> Scores:
+    def on_all(self, usage: ResourceUsage, wanted: ScoredRequests) -> Scores:
         """The scores of nodes for a pod. Shape (nodes,)."""
         capacity = usage.capacity
         percents = _floor_divide(usage.used(wanted.requests) * _FULL, capacity.divisor).astype(np.intp)
@@ -98,7 +98,7 @@ def _floor_divide(amounts: Amounts, divisor: Amounts) -> Amounts:
     return np.floor(np.divide(amounts, divisor, out=amounts), out=amounts)
 
 
-def strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> Strategy:
+def strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> AllocationScorer:
     """The strategy that a configuration names."""
     if kind in (LEAST_ALLOCATED, MOST_ALLOCATED):
         return WeightedMean(most=kind == MOST_ALLOCATED)

@@ -32,7 +32,7 @@ Amounts = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScoredRequests:
     """A pod's requests of the resources that count for scoring.
 
     An extended resource that the pod does not ask for does not count.
@@ -60,7 +60,7 @@ class Capacity:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Usage:
+class ResourceUsage:
     """What nodes have of the resources that count, and what is allocated of it."""
 
     capacity: Capacity
@@ -105,7 +105,7 @@ class ScoredResources:
         """That of all nodes for pods that request no extended resource, kept until a node changes."""
         self._nodes_reader = RowReader()
 
-    def wanted(self, billionths: Mapping[str, int]) -> Wanted:
+    def wanted(self, billionths: Mapping[str, int]) -> ScoredRequests:
         """A pod's requests, from those in billionths."""
         resources, requests, wanted = [], [], []
         for name, weight, is_countable, is_scalar in self._resources:
@@ -115,14 +115,14 @@ class ScoredResources:
             if is_countable and (request or not is_scalar):
                 resources.append((name, weight))
                 requests.append(request)
-        return Wanted(tuple(resources), tuple(requests), bool(wanted), not any(wanted))
+        return ScoredRequests(tuple(resources), tuple(requests), bool(wanted), not any(wanted))
 
-    def usage(self, nodes: Nodes, wanted: Wanted) -> Usage:
+    def usage(self, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
         """How full nodes are. A resource that a node does not have does not count there."""
         allocated_on = nodes.scoring_requested if self._scoring_defaults else nodes.requested
         allocated = [allocated_on(name) for name, _ in wanted.resources]
         if nodes.rows is None and wanted.is_row_alone:
-            return Usage(self._whole_capacity(nodes, wanted), allocated)
+            return ResourceUsage(self._whole_capacity(nodes, wanted), allocated)
         allocatable = [nodes.allocatable(name) for name, _ in wanted.resources]
         for lane, (name, _) in enumerate(wanted.resources):
             backed = self._devices.of(name, nodes) if is_scalar_resource(name) else None
@@ -130,16 +130,16 @@ class ScoredResources:
                 none = allocatable[lane] == 0
                 allocatable[lane] = np.where(none, backed[0], allocatable[lane])
                 allocated[lane] = np.where(none, backed[1], allocated[lane])
-        return Usage(self._capacity_of(allocatable, wanted, len(nodes)), allocated)
+        return ResourceUsage(self._capacity_of(allocatable, wanted, len(nodes)), allocated)
 
-    def _whole_capacity(self, nodes: Nodes, wanted: Wanted) -> Capacity:
+    def _whole_capacity(self, nodes: Nodes, wanted: ScoredRequests) -> Capacity:
         changed = self._nodes_reader.new_rows(nodes.snapshot, nodes.snapshot.node_changes)
         if self._capacity is None or changed is None or changed:
             allocatable = [nodes.allocatable(name) for name, _ in wanted.resources]
             self._capacity = self._capacity_of(allocatable, wanted, len(nodes))
         return self._capacity
 
-    def _capacity_of(self, columns: list[NDArray[np.int64]], wanted: Wanted, count: int) -> Capacity:
+    def _capacity_of(self, columns: list[NDArray[np.int64]], wanted: ScoredRequests, count: int) -> Capacity:
         shape = len(columns), count
         allocatable: Amounts = np.array(columns, np.int64).reshape(shape)
         if self._min_resources > 1:
@@ -151,8 +151,8 @@ class ScoredResources:
             allocatable, np.maximum(allocatable, 1), np.maximum(weights, 1).astype(allocatable.dtype)
         )
 
-    def usages_of(self, node: NodeView, wanted: Wanted) -> list[NodeUsage]:
-        """As `usage`, for one node, where no device can back a resource (`Wanted.is_row_alone`)."""
+    def usages_of(self, node: NodeView, wanted: ScoredRequests) -> list[NodeUsage]:
+        """As `usage`, for one node, where no device can back a resource (`ScoredRequests.is_row_alone`)."""
         result = []
         allocated_on = node.scoring_requested if self._scoring_defaults else node.requested
         for (name, weight), request in zip(wanted.resources, wanted.requests, strict=True):

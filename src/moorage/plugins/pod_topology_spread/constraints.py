@@ -36,7 +36,7 @@ SYSTEM_CONSTRAINTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class SpreadConstraint:
     """A constraint ready to use."""
 
     max_skew: int
@@ -73,12 +73,14 @@ def having_keys(nodes: Nodes, keys: Iterable[str]) -> NDArray[np.bool_]:
     return mask
 
 
-def topology_keys(wanted: Iterable[Constraint]) -> list[str]:
+def topology_keys(wanted: Iterable[SpreadConstraint]) -> list[str]:
     """The topology key of each constraint."""
     return [each.topology_key for each in wanted]
 
 
-def countable(pod: Pod, nodes: Nodes, constraint: Constraint, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def countable(
+    pod: Pod, nodes: Nodes, constraint: SpreadConstraint, mask: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Those of the nodes in `mask` whose pods count for a constraint. Shape (nodes,)."""
     included = constraint.included(pod, nodes)
     return mask if included is None else mask & included
@@ -86,7 +88,7 @@ def countable(pod: Pod, nodes: Nodes, constraint: Constraint, mask: NDArray[np.b
 
 def constraints(
     pod: Pod, action: str, defaults: Sequence[TopologySpreadConstraint], objects: Objects
-) -> tuple[Constraint, ...]:
+) -> tuple[SpreadConstraint, ...]:
     """The pod's constraints of one kind (`action`), or the default ones with a selector found for it."""
     own = pod.spec.topology_spread_constraints
     if own:
@@ -98,8 +100,8 @@ def constraints(
     return () if selector.empty else tuple(_constraint(c, selector) for c in chosen)
 
 
-def _constraint(constraint: TopologySpreadConstraint, selector: Selector) -> Constraint:
-    return Constraint(
+def _constraint(constraint: TopologySpreadConstraint, selector: Selector) -> SpreadConstraint:
+    return SpreadConstraint(
         constraint.max_skew,
         constraint.topology_key,
         selector,
@@ -162,9 +164,9 @@ class TemplateConstraints:
         self._defaults = defaults
         self._is_settled = bool(pod.spec.topology_spread_constraints) or not defaults
         self._basis: object = None
-        self._constraints: tuple[Constraint, ...] | None = None
+        self._constraints: tuple[SpreadConstraint, ...] | None = None
 
-    def of(self, pod: Pod, objects: Objects) -> tuple[Constraint, ...]:
+    def of(self, pod: Pod, objects: Objects) -> tuple[SpreadConstraint, ...]:
         """The constraints of a pod of this class."""
         known = self._constraints
         if known is not None and self._is_settled:

@@ -13,7 +13,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.columns import ABSENT
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.pod_topology_spread.constraints import (
-    Constraint,
+    SpreadConstraint,
     countable,
     having_keys,
     topology_keys,
@@ -35,7 +35,7 @@ Codes = NDArray[np.int8]
 class Spread:
     """One hard constraint and the pods it counts, by domain."""
 
-    constraint: Constraint
+    constraint: SpreadConstraint
     matcher: PodMatcher
     own: int
     """1 if the incoming pod itself is one of those that count, else 0."""
@@ -107,7 +107,7 @@ def _first_refusals(by_spread: Sequence[Codes]) -> Codes:
     return codes
 
 
-def count_spreads(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> HardSpread:
+def count_spreads(pod: Pod, nodes: Nodes, hard: Sequence[SpreadConstraint]) -> HardSpread:
     """Count, for every hard constraint, the pods in each domain of the whole cluster."""
     spreads = []
     for constraint, eligible in zip(hard, _eligible(pod, nodes, hard), strict=True):
@@ -127,7 +127,7 @@ def count_spreads(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> HardSpr
     return HardSpread(spreads)
 
 
-def _eligible(pod: Pod, nodes: Nodes, hard: Sequence[Constraint]) -> list[NDArray[np.bool_]]:
+def _eligible(pod: Pod, nodes: Nodes, hard: Sequence[SpreadConstraint]) -> list[NDArray[np.bool_]]:
     """For each constraint the nodes whose pods count: those that have the labels of all constraints."""
     labelled = having_keys(nodes, topology_keys(hard))
     if not labelled.any():
@@ -141,7 +141,7 @@ class _IncrementalConstraint:
     __slots__ = ("_counts", "_limit", "_spread", "_table", "column", "counter", "spread")
 
     def __init__(
-        self, incremental: IncrementalCounts, pod: Pod, constraint: Constraint, domains: CountedDomains
+        self, incremental: IncrementalCounts, pod: Pod, constraint: SpreadConstraint, domains: CountedDomains
     ) -> None:
         self.column: DomainColumn = domains.column
         matcher = constraint.counted(pod)
@@ -183,7 +183,7 @@ class _IncrementalConstraint:
 class IncrementalSpread(HardSpread):
     """All DoNotSchedule constraints of one equivalence class, updated as pods are added and removed."""
 
-    def __init__(self, incremental: IncrementalCounts, pod: Pod, hard: tuple[Constraint, ...]) -> None:
+    def __init__(self, incremental: IncrementalCounts, pod: Pod, hard: tuple[SpreadConstraint, ...]) -> None:
         self._incremental = incremental
         self._version = incremental.version
         self._hard = hard
@@ -202,7 +202,7 @@ class IncrementalSpread(HardSpread):
         self._codes = _first_refusals([part.judge() for part in self._parts])
         self._codes.flags.writeable = False
 
-    def is_valid_for(self, incremental: IncrementalCounts, hard: tuple[Constraint, ...]) -> bool:
+    def is_valid_for(self, incremental: IncrementalCounts, hard: tuple[SpreadConstraint, ...]) -> bool:
         """Whether the constraints and the nodes are those this was made for."""
         return (
             self._incremental is incremental

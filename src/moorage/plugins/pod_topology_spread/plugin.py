@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.api.remembered import Remembered
+from moorage.api.remembered import IdentityCache
 from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
@@ -20,7 +20,7 @@ from moorage.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
     SYSTEM_CONSTRAINTS,
-    Constraint,
+    SpreadConstraint,
     TemplateConstraints,
     constraints,
 )
@@ -69,11 +69,11 @@ class PodTopologySpread:
             for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
         )
         self._objects = handle.objects
-        self._own = Remembered[Pod, tuple[Constraint, ...]](
+        self._own = IdentityCache[Pod, tuple[SpreadConstraint, ...]](
             lambda pod: constraints(pod, DO_NOT_SCHEDULE, (), handle.objects)
         )
         self._incremental_counts = LatestIncrementalCounts()
-        self._kept: StateKey[_Memory] = StateKey("kept for an equivalence class by PodTopologySpread")
+        self._kept: StateKey[_ClassState] = StateKey("kept for an equivalence class by PodTopologySpread")
 
     # Events
 
@@ -92,7 +92,7 @@ class PodTopologySpread:
             on(Resource.NODE, node_actions, self._node_changes_domains, per_equivalence_class=True),
         )
 
-    def _hard(self, pod: Pod) -> tuple[Constraint, ...]:
+    def _hard(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
         if pod.spec.topology_spread_constraints:
             return self._own(pod)
         # The default ones depend on services and controllers, which come and go.
@@ -154,14 +154,14 @@ class PodTopologySpread:
             return count_spreads(pod, nodes, hard)
         return memory.spread(self._incremental_counts.of(nodes.snapshot), pod, hard)
 
-    def _memory(self, cycle: CycleState, pod: Pod) -> _Memory | None:
+    def _memory(self, cycle: CycleState, pod: Pod) -> _ClassState | None:
         """The cache of the pod's equivalence class; None: there is none."""
         equivalence_class = cycle.equivalence_class
         if equivalence_class is None:
             return None
         memory = equivalence_class.read(self._kept)
         if memory is None:
-            memory = _Memory(
+            memory = _ClassState(
                 TemplateConstraints(pod, DO_NOT_SCHEDULE, self._hard_defaults),
                 TemplateConstraints(pod, SCHEDULE_ANYWAY, self._soft_defaults),
                 is_named=equivalence_class.is_named,
@@ -187,7 +187,7 @@ class PodTopologySpread:
         return None
 
     def _spread_scores(
-        self, memory: _Memory | None, pod: Pod, nodes: Nodes, soft: tuple[Constraint, ...]
+        self, memory: _ClassState | None, pod: Pod, nodes: Nodes, soft: tuple[SpreadConstraint, ...]
     ) -> SpreadScores:
         # The system's constraints spread over hosts even where nodes have no zone.
         needs_all_keys = bool(pod.spec.topology_spread_constraints) or not self._system_defaults
@@ -215,7 +215,7 @@ class PodTopologySpread:
         return cycle.read_or(_SCORE, count)
 
 
-class _Memory:
+class _ClassState:
     """The cache of one equivalence class."""
 
     __slots__ = ("_spread", "_spread_scores", "hard", "is_named", "soft")
@@ -229,7 +229,7 @@ class _Memory:
         self._spread_scores: IncrementalSpreadScores | None = None
 
     def spread(
-        self, incremental: IncrementalCounts, pod: Pod, hard: tuple[Constraint, ...]
+        self, incremental: IncrementalCounts, pod: Pod, hard: tuple[SpreadConstraint, ...]
     ) -> IncrementalSpread:
         """The hard constraints, with what they count now."""
         self._use(incremental, hard)
@@ -241,7 +241,12 @@ class _Memory:
         return spread
 
     def spread_scores(
-        self, incremental: IncrementalCounts, pod: Pod, soft: tuple[Constraint, ...], *, needs_all_keys: bool
+        self,
+        incremental: IncrementalCounts,
+        pod: Pod,
+        soft: tuple[SpreadConstraint, ...],
+        *,
+        needs_all_keys: bool,
     ) -> IncrementalSpreadScores:
         """The soft constraints, with what they count now."""
         self._use(incremental, soft)
@@ -255,7 +260,7 @@ class _Memory:
             self._spread_scores = spread_scores
         return spread_scores
 
-    def _use(self, incremental: IncrementalCounts, constraints: tuple[Constraint, ...]) -> None:
+    def _use(self, incremental: IncrementalCounts, constraints: tuple[SpreadConstraint, ...]) -> None:
         incremental.recent_results.use(self, len(incremental.snapshot) * (1 + len(constraints)))
 
     def release(self) -> None:

@@ -17,7 +17,7 @@ from moorage.framework.interface.extension_points import MAX_SCORE, Scores
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.go_arithmetic import round_half_away
 from moorage.plugins.pod_topology_spread.constraints import (
-    Constraint,
+    SpreadConstraint,
     countable,
     having_keys,
     topology_keys,
@@ -74,7 +74,7 @@ def _inverted(scores: Scores, judged: Scores, ignored: NDArray[np.bool_]) -> Sco
 
 
 def count_spread_scores(
-    pod: Pod, nodes: Nodes, soft: Sequence[Constraint], *, needs_all_keys: bool
+    pod: Pod, nodes: Nodes, soft: Sequence[SpreadConstraint], *, needs_all_keys: bool
 ) -> CountedSpreadScores:
     """Count, for every soft constraint, the matching pods near each node."""
     everywhere = nodes.all
@@ -100,7 +100,7 @@ def count_spread_scores(
 
 
 def _weigh(
-    nodes: Nodes, soft: Sequence[Constraint], counted: Sequence[Counts], *, needs_all_keys: bool
+    nodes: Nodes, soft: Sequence[SpreadConstraint], counted: Sequence[Counts], *, needs_all_keys: bool
 ) -> CountedSpreadScores:
     """`counted`: for each constraint the pods by domain; of hosts, the pods by row."""
     ignored = np.zeros(len(nodes), bool)
@@ -121,7 +121,7 @@ def _weigh(
     return CountedSpreadScores(raw, ignored)
 
 
-def _credit(constraint: Constraint, near: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+def _credit(constraint: SpreadConstraint, near: NDArray[np.int64], size: int) -> NDArray[np.float64]:
     """The weighted count of matching pods in a topology of `size` domains."""
     credit: NDArray[np.float64] = near * np.log(float(size + 2)) + float(constraint.max_skew - 1)
     return credit
@@ -132,7 +132,9 @@ class _Axis:
 
     __slots__ = ("_by_domain", "_position", "column", "constraint", "count", "counter")
 
-    def __init__(self, constraint: Constraint, counter: PodCounter, domains: CountedDomains | None) -> None:
+    def __init__(
+        self, constraint: SpreadConstraint, counter: PodCounter, domains: CountedDomains | None
+    ) -> None:
         """domains: where pods count; None: on each host."""
         self.constraint = constraint
         self.counter = counter
@@ -178,7 +180,12 @@ class IncrementalSpreadScores:
     """
 
     def __init__(
-        self, incremental: IncrementalCounts, pod: Pod, soft: tuple[Constraint, ...], *, needs_all_keys: bool
+        self,
+        incremental: IncrementalCounts,
+        pod: Pod,
+        soft: tuple[SpreadConstraint, ...],
+        *,
+        needs_all_keys: bool,
     ) -> None:
         self._incremental = incremental
         self._version = incremental.version
@@ -211,7 +218,7 @@ class IncrementalSpreadScores:
                 of_rows[rows] += pods * is_labelled * cells.strides[number]
         return of_rows
 
-    def is_valid_for(self, incremental: IncrementalCounts, soft: tuple[Constraint, ...]) -> bool:
+    def is_valid_for(self, incremental: IncrementalCounts, soft: tuple[SpreadConstraint, ...]) -> bool:
         """Whether the constraints and the nodes are those this was made for."""
         return (
             self._incremental is incremental

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moorage.api.labels import HOSTNAME
 from moorage.cluster.columns import ABSENT
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.pod_topology_spread.constraints import Constraint, having_keys, topology_keys
+from moorage.plugins.pod_topology_spread.constraints import SpreadConstraint, having_keys, topology_keys
 from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts
 
 _CELLS_PER_ROW: Final = 2
@@ -160,7 +160,7 @@ class Topology:
 
 
 def shared_topology(
-    incremental: IncrementalCounts, constraints: Sequence[Constraint], *, needs_all_keys: bool
+    incremental: IncrementalCounts, constraints: Sequence[SpreadConstraint], *, needs_all_keys: bool
 ) -> Topology:
     """The topology of some constraints, which all pods with the same topology keys share."""
     keys = tuple(topology_keys(constraints))

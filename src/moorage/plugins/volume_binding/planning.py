@@ -58,7 +58,7 @@ class BoundCheck:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class VolumePlan:
     """How claims without a volume would get one. Arrays have shape (nodes,).
 
     provisions: each with the nodes where the claim would need a new volume.
@@ -70,11 +70,11 @@ class Plan:
     unbindable: NDArray[np.bool_]
     short_of_space: NDArray[np.bool_]
 
-    def at(self, index: int) -> Choice | None:
+    def at(self, index: int) -> PlannedBindings | None:
         """The choice for one node; None if the node is infeasible."""
         if self.unbindable[index] or self.short_of_space[index]:
             return None
-        return Choice(
+        return PlannedBindings(
             tuple(
                 (match.claim, match.volumes[match.choice[index]])
                 for match in self.matches
@@ -85,14 +85,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PlannedBindings:
     """Which claims take which volumes on a node, and which get new ones there."""
 
     bindings: tuple[tuple[PersistentVolumeClaim, PersistentVolume], ...]
     provisions: tuple[PersistentVolumeClaim, ...]
 
 
-class Planner:
+class VolumePlanner:
     """Makes plans; values derived from the tables of volumes follow their changes."""
 
     def __init__(self) -> None:
@@ -140,14 +140,14 @@ class Planner:
             return plain
         return np.where(replaced, self._reach.mask(_translated(volume), nodes), plain)
 
-    def plan(self, claims: Sequence[PersistentVolumeClaim], nodes: Nodes) -> Plan:
+    def plan(self, claims: Sequence[PersistentVolumeClaim], nodes: Nodes) -> VolumePlan:
         """How claims that waited for a node would get volumes.
 
         A claim that an earlier attempt asked a provisioner to serve stays with the node chosen then.
         """
         if not claims:
             nowhere = np.zeros(len(nodes), bool)
-            return Plan((), (), nowhere, nowhere)
+            return VolumePlan((), (), nowhere, nowhere)
         everywhere = np.ones(len(nodes), bool)
         undecided = everywhere.copy()
         chosen, unchosen = [], []
@@ -175,7 +175,7 @@ class Planner:
             short_of_space |= asked & new.allowed & ~new.roomy
             undecided &= ~(unbindable | short_of_space)
             provisions.append((new, needed))
-        return Plan(matches, provisions, unbindable, short_of_space)
+        return VolumePlan(matches, provisions, unbindable, short_of_space)
 
 
 def _is_migrated_everywhere(volume: PersistentVolume, disk: MigratedDisk) -> bool:
@@ -196,7 +196,7 @@ def _translated(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def reachable_from(volume: PersistentVolume, node: Node, objects: Objects) -> bool:
-    """Whether one node can reach a volume: `Planner.check` for the one node a pod is bound to."""
+    """Whether one node can reach a volume: `VolumePlanner.check` for the one node a pod is bound to."""
     affinity = affinity_of(volume)
     disk = migrated_disk(volume.spec)
     csi_node = objects.of(CSINode).get("", node.name)

@@ -38,7 +38,7 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable
 from moorage.plugins.hint_helpers import USES_CLAIM, uses_claim
 from moorage.plugins.utilization_shape import on_shape
-from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, Planner
+from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, VolumePlanner
 from moorage.plugins.volume_binding.reservation import Reservation
 from moorage.plugins.volume_binding.scoring import score_storage
 from moorage.plugins.volumes.persistent_volume_claims import (
@@ -109,7 +109,7 @@ class VolumeBinding:
             if args.shape
             else None
         )
-        self._planner = Planner()
+        self._planner = VolumePlanner()
 
     def events(self) -> tuple[Interest, ...]:
         """Claims, volumes and classes added or updated, and changes of the storage available to nodes."""

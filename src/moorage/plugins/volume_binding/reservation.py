@@ -17,7 +17,7 @@ from moorage.api.persistent_volumes import BOUND_BY_CONTROLLER, SELECTED_NODE, i
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.framework.interface.effects import BindVolume, Effects, SelectNode
-from moorage.plugins.volume_binding.planning import Choice, reachable_from
+from moorage.plugins.volume_binding.planning import PlannedBindings, reachable_from
 from moorage.plugins.volumes.persistent_volume_claims import VolumeError, not_found
 
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
@@ -74,7 +74,7 @@ class Reservation:
     written: dict[Written, int] = field(default_factory=dict)
     shown: set[Written] = field(default_factory=set)
 
-    def assume(self, choice: Choice, objects: Objects) -> None:
+    def assume(self, choice: PlannedBindings, objects: Objects) -> None:
         """Show the volumes and claims as they are going to be; VolumeError if they have changed meanwhile."""
         for claim, volume in choice.bindings:
             taken = given_to(volume, claim)

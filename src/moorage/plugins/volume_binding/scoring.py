@@ -14,7 +14,7 @@ from moorage.cluster.columns import COLUMN_MAX
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.runtime.go_arithmetic import round_half_away
 from moorage.plugins.volume_binding.matching import NONE, Match
-from moorage.plugins.volume_binding.planning import Plan
+from moorage.plugins.volume_binding.planning import VolumePlan
 
 _FULL = 100
 
@@ -33,7 +33,7 @@ class _ClassUse:
         return np.where(over, _FULL, self.requested * _FULL // np.maximum(self.capacity, 1))
 
 
-def score_storage(plan: Plan, by_percent: NDArray[np.int64], count: int) -> Scores:
+def score_storage(plan: VolumePlan, by_percent: NDArray[np.int64], count: int) -> Scores:
     """The mean of all storage classes' scores, rounded.
 
     by_percent: the score of each percentage of use, from 0 to 100.
@@ -67,7 +67,7 @@ def _existing(matches: Sequence[Match], count: int) -> list[_ClassUse]:
     return list(by_class.values())
 
 
-def _new(plan: Plan, count: int) -> list[_ClassUse]:
+def _new(plan: VolumePlan, count: int) -> list[_ClassUse]:
     """Claims of one class share the class' room, so its capacity counts once."""
     by_class: dict[str, _ClassUse] = {}
     for provision, needed in plan.provisions:

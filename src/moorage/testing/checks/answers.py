@@ -13,7 +13,7 @@ from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, PluginError, Status
 from moorage.queue.queued_pod import QueuedPod
-from moorage.testing.placement import fit_nowhere, place
+from moorage.testing.placement import make_unschedulable, place
 from moorage.testing.plugin_answers import (
     begin,
     pre_filter,
@@ -62,7 +62,7 @@ def _statuses(trial: Trial) -> Iterator[Answer]:
 
 def _post_filter(trial: Trial) -> Iterator[Answer]:
     """The post-filter's result, if no node is feasible."""
-    refused = fit_nowhere(trial)
+    refused = make_unschedulable(trial)
     try:
         if refused is not None:
             yield "post_filter", refused.post_filter()

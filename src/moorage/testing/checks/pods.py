@@ -14,7 +14,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.nodes import NodeView
 from moorage.testing.objects import pod as make_pod
-from moorage.testing.plugin_answers import Begun, begin, refusals, shown
+from moorage.testing.plugin_answers import StartedCycle, begin, refusals, shown
 from moorage.testing.stage import Stage
 from moorage.testing.trial import Check, Trial
 
@@ -22,7 +22,7 @@ _NODES_LOOKED_AT: Final = 3
 """Number of nodes checked in each cluster; every node requires two more clusters."""
 
 
-def _begun(trial: Trial) -> Begun | None:
+def _begun(trial: Trial) -> StartedCycle | None:
     """A cycle in which the filter is called; None if it is not."""
     begun = begin(trial.stage, trial.pod)
     return None if begun.skips else begun
@@ -94,7 +94,7 @@ def _is(each: Object, pod: Pod) -> bool:
 
 
 def _compared(
-    trial: Trial, begun: Begun, supposed: NodeView, there: Stage, method: str, moved: PodInfo
+    trial: Trial, begun: StartedCycle, supposed: NodeView, there: Stage, method: str, moved: PodInfo
 ) -> Iterator[str]:
     """Whether a hypothetical node gets the same result as in `there`, with the pod actually added or gone."""
     stage, pod, name = trial.stage, trial.pod, supposed.name

@@ -10,7 +10,7 @@ import numpy as np
 from moorage.api.decode import KINDS
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.nodes import Nodes
-from moorage.testing.placement import fit_nowhere
+from moorage.testing.placement import make_unschedulable
 from moorage.testing.plugin_answers import ask, begin, prepare_scoring, raw_scores
 from moorage.testing.stage import Stage
 from moorage.testing.trial import Check, Trial
@@ -45,7 +45,7 @@ def _changes(trial: Trial) -> Iterator[str]:
         stage.call("pre_enqueue", trial.pod)
     if stage.has("post_filter"):
         shared = Trial(stage, trial.cluster, trial.pod)
-        if (refused := fit_nowhere(shared)) is not None:
+        if (refused := make_unschedulable(shared)) is not None:
             refused.post_filter()
     after = _all_there_is(trial, stage, nodes)
     for what, content in before.items():

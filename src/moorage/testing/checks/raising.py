@@ -11,7 +11,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError
 from moorage.queue.queued_pod import QueuedPod
-from moorage.testing.placement import fit_nowhere, place
+from moorage.testing.placement import make_unschedulable, place
 from moorage.testing.plugin_answers import begin, dependencies_of, is_refusal, prepare_scoring, raw_scores
 from moorage.testing.trial import Check, Trial
 
@@ -20,7 +20,7 @@ def _raised(trial: Trial) -> Iterator[str]:
     try:
         _before_the_queue(trial)
         _filters_and_scores(trial)
-        if trial.stage.has("post_filter") and (refused := fit_nowhere(trial)) is not None:
+        if trial.stage.has("post_filter") and (refused := make_unschedulable(trial)) is not None:
             refused.post_filter()
         _at_a_node(trial)
     except PluginError as error:

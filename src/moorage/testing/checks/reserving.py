@@ -9,7 +9,7 @@ from typing import Any
 from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.status import Code, PluginError
 from moorage.testing.checks.purity import contents
-from moorage.testing.placement import Placed, place
+from moorage.testing.placement import AssumedPod, place
 from moorage.testing.plugin_answers import Answers, ask, dependencies_of, shown
 from moorage.testing.trial import Check, Trial
 
@@ -77,7 +77,7 @@ def _acting(trial: Trial) -> Iterator[str]:
         yield f"depends_on says runs_after_filter=False for the pod, but after reserve {difference}"
 
 
-def _seen(placed: Placed) -> dict[str, Any]:
+def _seen(placed: AssumedPod) -> dict[str, Any]:
     """The observable state of a plugin's reservations: objects, its attributes, its results."""
     return {
         "objects": contents(placed.stage.cache.objects),

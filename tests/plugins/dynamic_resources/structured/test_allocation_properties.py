@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from moorage.api.devices import Device, ResourceClaim, ResourceSlice
 from moorage.api.pod import Pod
 from moorage.api.quantity import Quantity
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.plugins.dynamic_resources.plugin import _STATE
 from moorage.plugins.dynamic_resources.structured.consumable_capacity import consumed
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
@@ -218,7 +218,7 @@ def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
             assert found is not None
             plan, node_devices = found
             allocated = scene.plugin._device_states.allocated
-            alone = Search(plan.claim_requests, node_devices, allocated, Work(), Reading()).run()
+            alone = Search(plan.claim_requests, node_devices, allocated, WorkBudget(), Reading()).run()
             assert alone is not None
             assert named(alone) == named(plan.picks)
         if feasible:

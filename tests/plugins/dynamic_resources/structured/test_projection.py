@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from moorage.api.base import Object
 from moorage.api.devices import DeviceAttribute, ResourceClaim
-from moorage.cel.program import Selector
+from moorage.cel.program import CompiledSelector
 from moorage.config.args import DynamicResourcesArgs
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
 from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind, DeviceKinds, SelectorResult
@@ -161,9 +161,9 @@ class Counted:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.evaluated = self.searched = 0
-        matches, run = Selector.matches, Search.run
+        matches, run = CompiledSelector.matches, Search.run
 
-        def matching(selector: Selector, *rest: Any) -> bool:
+        def matching(selector: CompiledSelector, *rest: Any) -> bool:
             self.evaluated += 1
             return matches(selector, *rest)
 
@@ -171,7 +171,7 @@ class Counted:
             self.searched += 1
             return run(search)
 
-        monkeypatch.setattr(Selector, "matches", matching)
+        monkeypatch.setattr(CompiledSelector, "matches", matching)
         monkeypatch.setattr(Search, "run", running)
 
 

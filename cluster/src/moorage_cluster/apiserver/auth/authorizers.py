@@ -14,17 +14,17 @@ PUBLIC_PATHS: Final = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 """Paths that every user may read, anonymous users included."""
 
 
-class Decision(NamedTuple):
+class AuthorizationDecision(NamedTuple):
     """Whether a request is allowed, and the reason (often empty)."""
 
     allowed: bool
     reason: str = ""
 
 
-ALLOWED: Final = Decision(True)
-DENIED: Final = Decision(False)
+ALLOWED: Final = AuthorizationDecision(True)
+DENIED: Final = AuthorizationDecision(False)
 
-Authorize = Callable[[RequestAttributes], Decision]
+Authorize = Callable[[RequestAttributes], AuthorizationDecision]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class UserRules:
 class Authorizer(Protocol):
     """Allows or denies requests."""
 
-    def authorize(self, attributes: RequestAttributes) -> Decision:
+    def authorize(self, attributes: RequestAttributes) -> AuthorizationDecision:
         """Whether this request is allowed."""
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
@@ -58,7 +58,7 @@ def require(authorizer: Authorizer, attributes: RequestAttributes) -> None:
 class AlwaysAllow:
     """Allows everything to authenticated users, and reading public paths to anonymous ones."""
 
-    def authorize(self, attributes: RequestAttributes) -> Decision:
+    def authorize(self, attributes: RequestAttributes) -> AuthorizationDecision:
         """Whether this request is allowed."""
         if UNAUTHENTICATED not in attributes.user.groups:
             return ALLOWED

@@ -19,7 +19,7 @@ class Ref(msgspec.Struct, frozen=True, omit_defaults=True):
     uid: str = ""
 
 
-class Private(msgspec.Struct, frozen=True, omit_defaults=True):
+class PrivateClaims(msgspec.Struct, frozen=True, omit_defaults=True):
     """The private claims that Kubernetes adds to the registered ones."""
 
     namespace: str = ""
@@ -31,7 +31,7 @@ class Private(msgspec.Struct, frozen=True, omit_defaults=True):
     warnafter: int | None = None
 
 
-class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
+class TokenClaims(msgspec.Struct, frozen=True, omit_defaults=True):
     """All claims of a token; times are Unix seconds."""
 
     iss: str = ""
@@ -41,10 +41,10 @@ class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
     iat: int = 0
     nbf: int = 0
     jti: str = ""
-    private: Private = msgspec.field(name="kubernetes.io", default=Private())
+    private: PrivateClaims = msgspec.field(name="kubernetes.io", default=PrivateClaims())
 
 
-def user_of(claims: Claims) -> User:
+def user_of(claims: TokenClaims) -> User:
     """The user that a token with these claims identifies."""
     said = claims.private
     extra: dict[str, tuple[str, ...]] = {}

@@ -18,7 +18,7 @@ from moorage.api.selectors import sound_selector
 from moorage.api.text import quoted
 from moorage_cluster.apiserver.auth import serviceaccounts
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
-from moorage_cluster.apiserver.auth.authorizers import ALLOWED, DENIED, Decision, UserRules
+from moorage_cluster.apiserver.auth.authorizers import ALLOWED, DENIED, AuthorizationDecision, UserRules
 from moorage_cluster.apiserver.auth.rules import Rule, RuleSet, rules_of
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -120,7 +120,7 @@ class Rbac:
         self._bindings: dict[str, _Bindings] = {}
         self._roles: dict[tuple[str, str], _Role] = {}
 
-    def authorize(self, attributes: RequestAttributes) -> Decision:
+    def authorize(self, attributes: RequestAttributes) -> AuthorizationDecision:
         """Whether this request is allowed."""
         user = attributes.user
         if MASTERS in user.groups:
@@ -131,8 +131,8 @@ class Rbac:
             if role is None:
                 problems.append(_unresolved(grant))
             elif role.compiled.allows(attributes):
-                return Decision(True, f"RBAC: allowed by {grant.source}")
-        return Decision(False, f"RBAC: {_together(problems)}") if problems else DENIED
+                return AuthorizationDecision(True, f"RBAC: allowed by {grant.source}")
+        return AuthorizationDecision(False, f"RBAC: {_together(problems)}") if problems else DENIED
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
         """All that a user may do in a namespace, cluster-wide rules included."""

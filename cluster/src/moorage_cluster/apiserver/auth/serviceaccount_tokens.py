@@ -14,7 +14,7 @@ from moorage.admission.users import User
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
 from moorage_cluster.apiserver.auth import jwt
-from moorage_cluster.apiserver.auth.claims import ISSUER, Claims, Private, Ref, user_of
+from moorage_cluster.apiserver.auth.claims import ISSUER, PrivateClaims, Ref, TokenClaims, user_of
 from moorage_cluster.apiserver.auth.rules import quoted_list
 
 _LEEWAY_SECONDS: Final = 60
@@ -27,7 +27,7 @@ class TokenError(Exception):
     """A token that identifies no user; the text is the reason."""
 
 
-class Authenticated(NamedTuple):
+class AuthenticatedToken(NamedTuple):
     """The user that a token identifies, and which of the wanted audiences it is for."""
 
     user: User
@@ -39,7 +39,7 @@ class _Issuer(msgspec.Struct):
 
 
 _ISSUER: Final = msgspec.json.Decoder(_Issuer)
-_CLAIMS: Final = msgspec.json.Decoder(Claims)
+_CLAIMS: Final = msgspec.json.Decoder(TokenClaims)
 
 
 class ServiceAccountTokens:
@@ -57,9 +57,9 @@ class ServiceAccountTokens:
         self._reader = reader
         self._now = now
         self._audiences = tuple(audiences)
-        self._verified: dict[str, tuple[Claims, User]] = {}
+        self._verified: dict[str, tuple[TokenClaims, User]] = {}
 
-    def authenticate(self, token: str, audiences: Sequence[str] = ()) -> Authenticated | None:
+    def authenticate(self, token: str, audiences: Sequence[str] = ()) -> AuthenticatedToken | None:
         """The user of a token; None if this server did not issue it; TokenError if it is not valid.
 
         A signature is checked once for each token; times and bound objects are checked every time.
@@ -80,9 +80,9 @@ class ServiceAccountTokens:
             raise TokenError(f"token audiences {said} is invalid for the target audiences {targets}")
         self._check_times(claims)
         self._check_objects(claims.private)
-        return Authenticated(user, shared)
+        return AuthenticatedToken(user, shared)
 
-    def _read(self, token: str) -> Claims | None:
+    def _read(self, token: str) -> TokenClaims | None:
         try:
             if _ISSUER.decode(jwt.payload(token)).iss != ISSUER:
                 return None
@@ -93,7 +93,7 @@ class ServiceAccountTokens:
         except (jwt.BadTokenError, msgspec.DecodeError) as error:
             raise TokenError(str(error)) from error
 
-    def _check_times(self, claims: Claims) -> None:
+    def _check_times(self, claims: TokenClaims) -> None:
         now = self._now()
         if now - _LEEWAY_SECONDS > claims.exp:
             raise TokenError("service account token has expired")
@@ -102,7 +102,7 @@ class ServiceAccountTokens:
         if now + _LEEWAY_SECONDS < claims.iat:
             raise TokenError("service account token is issued in the future")
 
-    def _check_objects(self, said: Private) -> None:
+    def _check_objects(self, said: PrivateClaims) -> None:
         namespace, account = said.namespace, said.serviceaccount
         found = self._reader.find("/serviceaccounts", namespace, account.name)
         if found is None:

@@ -15,7 +15,7 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.api.text import quoted
 from moorage.apimachinery import errors, fields
 from moorage_cluster.apiserver.auth import serviceaccounts
-from moorage_cluster.apiserver.auth.claims import ISSUER, Claims, Private, Ref
+from moorage_cluster.apiserver.auth.claims import ISSUER, PrivateClaims, Ref, TokenClaims
 from moorage_cluster.apiserver.auth.jwt import SigningKey
 from moorage_cluster.apiserver.auth.request_bodies import read_as
 
@@ -91,7 +91,7 @@ class TokenIssuer:
         lifetime, warn_after = seconds, None
         if bound.pod and seconds == _PROJECTED_SECONDS and set(audiences) <= set(self._audiences):
             lifetime, warn_after = _EXTENDED_SECONDS, now + seconds
-        claims = Claims(
+        claims = TokenClaims(
             iss=ISSUER,
             sub=serviceaccounts.username(namespace, name),
             aud=tuple(audiences),
@@ -99,7 +99,7 @@ class TokenIssuer:
             iat=now,
             nbf=now,
             jti=str(uuid.uuid4()),
-            private=Private(namespace, Ref(name, uid), bound.pod, bound.secret, bound.node, warn_after),
+            private=PrivateClaims(namespace, Ref(name, uid), bound.pod, bound.secret, bound.node, warn_after),
         )
         return {
             "kind": _KIND,

@@ -14,7 +14,7 @@ from moorage.apimachinery import errors
 from moorage_cluster.apiserver.auth.claims import ISSUER
 from moorage_cluster.apiserver.auth.jwt import SigningKey
 from moorage_cluster.apiserver.auth.serviceaccount_tokens import (
-    Authenticated,
+    AuthenticatedToken,
     ServiceAccountTokens,
     TokenError,
 )
@@ -70,14 +70,14 @@ class Authenticator:
         except TokenError as error:
             raise errors.unauthorized() from error
 
-    def identify(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
+    def identify(self, token: str, audiences: Sequence[str] = ()) -> AuthenticatedToken:
         """The user of a token, or TokenError; it must be for this server unless other audiences are given."""
         shared = self._audiences
         if audiences:
             shared = tuple(audience for audience in self._audiences if audience in audiences)
         user = self._static_user(token)
         if user is not None and shared:
-            return Authenticated(user, shared)
+            return AuthenticatedToken(user, shared)
         found = self._accounts.authenticate(token, audiences)
         if found is None:
             raise TokenError("invalid bearer token")

@@ -11,7 +11,7 @@ from moorage.api.manifests import Manifest, status_of
 from moorage.api.names import dns_1035_label_problems
 from moorage.api.text import quoted
 from moorage.apimachinery.fields import FieldError, invalid, required
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 
 
 def names_problems(names: Manifest, path: str) -> list[FieldError]:
@@ -37,7 +37,7 @@ def names_problems(names: Manifest, path: str) -> list[FieldError]:
     return found
 
 
-def accepted(crd: Manifest, existing: Iterable[Resource], now: datetime) -> Manifest:
+def accepted(crd: Manifest, existing: Iterable[APIResource], now: datetime) -> Manifest:
     """The status of a definition among the resources that are served already.
 
     A name that another resource of the group has is not accepted. What was accepted once stays so, and a kind
@@ -83,7 +83,7 @@ def stored_versions(crd: Manifest) -> list[str]:
     return stored
 
 
-def _taken(group: str, plural: str, existing: Iterable[Resource]) -> tuple[set[str], set[str]]:
+def _taken(group: str, plural: str, existing: Iterable[APIResource]) -> tuple[set[str], set[str]]:
     words: set[str] = set()
     kinds: set[str] = set()
     own = f"{group}/{plural}"

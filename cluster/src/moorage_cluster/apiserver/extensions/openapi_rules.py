@@ -12,9 +12,9 @@ from moorage.apimachinery.validation.checks import repetitions
 from moorage_cluster.apiserver.extensions.formats import is_known
 from moorage_cluster.apiserver.extensions.keywords import keyword_problems, parts_of
 from moorage_cluster.apiserver.extensions.metadata import META_FIELDS
-from moorage_cluster.apiserver.extensions.schema_nodes import Place, Unknown, pruned
+from moorage_cluster.apiserver.extensions.schema_nodes import SchemaNode, Unknown, pruned
 from moorage_cluster.apiserver.extensions.structure import structure_problems
-from moorage_cluster.apiserver.extensions.values import Check, placed
+from moorage_cluster.apiserver.extensions.values import ValueCheck, placed
 
 _KNOWN_TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _NOT_KNOWN_HERE: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
@@ -95,13 +95,13 @@ def _default_problems(schema: Manifest, path: str, is_embedded_meta: bool) -> li
         here = f"{path}.default"
         unknown = Unknown([], [])
         try:
-            pruned(default, Place(schema), "", unknown)
+            pruned(default, SchemaNode(schema), "", unknown)
         except errors.ApiError as error:
             found.append(invalid(here, default, error.message))
         if unknown.in_order():
             found.append(invalid(here, default, "must not have unknown fields"))
         complaints: list[FieldError] = []
-        Check(schema).run(default, "", complaints)
+        ValueCheck(schema).run(default, "", complaints)
         found += placed(complaints, here)
     if isinstance(schema.get("items"), dict):
         found += _default_problems(schema["items"], f"{path}.items", is_embedded_meta)

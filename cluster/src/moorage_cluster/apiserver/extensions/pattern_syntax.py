@@ -64,7 +64,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     """An alternation."""
 
     options: tuple[Node, ...]
@@ -79,7 +79,7 @@ class Repeat:
     most: int | None
 
 
-Node: TypeAlias = Chars | Position | Sequence | Choice | Repeat
+Node: TypeAlias = Chars | Position | Sequence | Alternation | Repeat
 
 _MAX_REPEATS: Final = 1000
 _MAX_DEPTH: Final = 150
@@ -136,7 +136,7 @@ class _Parser:
                 continue
             parts.extend(self.repeated(flags, depth))
         options.append(Sequence(tuple(parts)))
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else Alternation(tuple(options))
 
     def flag_change(self, flags: _Flags) -> _Flags | None:
         """`(?i)`: other flags for the rest of the group."""

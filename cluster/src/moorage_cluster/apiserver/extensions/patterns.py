@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from moorage_cluster.apiserver.extensions.pattern_classes import Ranges
 from moorage_cluster.apiserver.extensions.pattern_syntax import (
+    Alternation,
     At,
     Chars,
-    Choice,
     Node,
     PatternError,
     Position,
@@ -188,7 +188,7 @@ class Pattern:
             for part in reversed(node.parts):
                 then = self._compile(part, then)
             return then
-        if isinstance(node, Choice):
+        if isinstance(node, Alternation):
             return self._add(_Fork(tuple(self._compile(option, then) for option in node.options)))
         if node.most is None:
             loop = self._add(None)

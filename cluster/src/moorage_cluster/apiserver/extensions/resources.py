@@ -14,7 +14,7 @@ from moorage.apimachinery.fields import FieldError, invalid
 from moorage_cluster.apiserver.extensions.conversion import CustomConversion
 from moorage_cluster.apiserver.extensions.scale import scale_problems
 from moorage_cluster.apiserver.extensions.structural import CustomSchema
-from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
+from moorage_cluster.apiserver.resources import STATUS_VERBS, APIResource, Subresource
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE
 from moorage_cluster.apiserver.tables.custom import columns_of_custom
@@ -25,7 +25,7 @@ _STABILITY: Final = {"alpha": 1, "beta": 2, None: 3}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CustomResource(Resource):
+class CustomResource(APIResource):
     """A version of a custom kind."""
 
     named_list_kind: str = ""
@@ -123,13 +123,13 @@ class CustomStrategy(Strategy):
         return found
 
 
-def resources_of(crd: Manifest) -> list[Resource]:
+def resources_of(crd: Manifest) -> list[APIResource]:
     """The resources that an accepted definition serves; all versions share one collection."""
     schemas = _schemas(crd)
     return [_resource(crd, version, schemas) for version in crd["spec"]["versions"] if version.get("served")]
 
 
-def stored_resource_of(crd: Manifest) -> Resource:
+def stored_resource_of(crd: Manifest) -> APIResource:
     """The resource of the version in which objects are stored, whether it is served or not."""
     stored = next(version for version in crd["spec"]["versions"] if version.get("storage"))
     return _resource(crd, stored, _schemas(crd))

@@ -10,10 +10,10 @@ from moorage.api.manifests import Manifest
 from moorage.api.names import dns_1035_label_problems, dns_subdomain_problems
 from moorage.api.text import path_key
 from moorage.apimachinery.fields import FieldError, complaints, duplicate, invalid, required
-from moorage_cluster.apiserver.extensions.schema_nodes import Place
+from moorage_cluster.apiserver.extensions.schema_nodes import SchemaNode
 
 
-def list_problems(value: Any, place: Place | None, path: str) -> list[FieldError]:
+def list_problems(value: Any, place: SchemaNode | None, path: str) -> list[FieldError]:
     """The items that are in a set twice, or in a map under the same keys."""
     if place is None or not place.has_rules:
         return []
@@ -53,7 +53,7 @@ def _second_times(items: list[Any]) -> list[int]:
     return places
 
 
-def embedded_problems(value: Any, place: Place | None, path: str) -> list[FieldError]:
+def embedded_problems(value: Any, place: SchemaNode | None, path: str) -> list[FieldError]:
     """The errors of embedded objects; the outermost one is checked by the verbs."""
     if place is None or not place.has_rules:
         return []

@@ -14,7 +14,7 @@ from moorage_cluster.apiserver.extensions.metadata import META_FIELDS, METADATA_
 from moorage_cluster.apiserver.extensions.numbers import MAX_INT64, MIN_INT64
 
 
-class Place:
+class SchemaNode:
     """One place in objects of a kind."""
 
     __slots__ = (
@@ -43,12 +43,12 @@ class Place:
         self.list_type: str = schema.get("x-kubernetes-list-type") or ""
         self.list_keys: tuple[str, ...] = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self.map_type: str = schema.get("x-kubernetes-map-type") or ""
-        self.properties = {key: Place(part) for key, part in (schema.get("properties") or {}).items()}
+        self.properties = {key: SchemaNode(part) for key, part in (schema.get("properties") or {}).items()}
         additional = schema.get("additionalProperties")
         self.has_additional: bool = additional is not None
-        self.additional = Place(additional) if isinstance(additional, Mapping) else None
+        self.additional = SchemaNode(additional) if isinstance(additional, Mapping) else None
         items = schema.get("items")
-        self.items = Place(items) if isinstance(items, Mapping) else None
+        self.items = SchemaNode(items) if isinstance(items, Mapping) else None
         parts = list(self._parts())
         self.has_defaults: bool = any(part.default is not None or part.has_defaults for part in parts)
         """Whether there are defaults below."""
@@ -59,14 +59,14 @@ class Place:
         )
         """Whether there are sets, maps or embedded resources, here or below."""
 
-    def _parts(self) -> Iterator[Place]:
+    def _parts(self) -> Iterator[SchemaNode]:
         yield from self.properties.values()
         if self.additional is not None:
             yield self.additional
         if self.items is not None:
             yield self.items
 
-    def child(self, key: str) -> Place | None:
+    def child(self, key: str) -> SchemaNode | None:
         """The place of a field."""
         return self.properties.get(key) or self.additional
 
@@ -90,7 +90,7 @@ class Unknown(NamedTuple):
         return [*sorted(own), *sorted(self.fields), *sorted(inside)]
 
 
-def pruned(value: Any, place: Place | None, path: str, unknown: Unknown) -> Any:
+def pruned(value: Any, place: SchemaNode | None, path: str, unknown: Unknown) -> Any:
     """A copy without unknown fields; their paths are added to `unknown`."""
     if isinstance(value, dict):
         return _pruned_object(value, place, path, unknown)
@@ -102,7 +102,7 @@ def pruned(value: Any, place: Place | None, path: str, unknown: Unknown) -> Any:
     return _exact(value)
 
 
-def _pruned_object(value: Manifest, place: Place | None, path: str, unknown: Unknown) -> Manifest:
+def _pruned_object(value: Manifest, place: SchemaNode | None, path: str, unknown: Unknown) -> Manifest:
     kept: Manifest = {}
     for key, item in value.items():
         here = f"{path}.{path_key(key)}" if path else path_key(key)
@@ -145,7 +145,7 @@ def _exact(value: Any) -> Any:
     return value
 
 
-def fill_in(value: Any, place: Place | None) -> None:
+def fill_in(value: Any, place: SchemaNode | None) -> None:
     """Set defaults for missing fields, and for nulls that are not nullable."""
     if place is None or not place.has_defaults:
         return
@@ -165,7 +165,7 @@ def fill_in(value: Any, place: Place | None) -> None:
             fill_in(item, place.items)
 
 
-def shape_of(place: Place, preserved: bool = False) -> Shape:
+def shape_of(place: SchemaNode, preserved: bool = False) -> Shape:
     """How patches merge at a place; what is below a place that preserves unknown fields does so, too."""
     preserved = preserved or place.preserve
     if place.list_type or place.items is not None:

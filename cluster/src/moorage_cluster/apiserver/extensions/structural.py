@@ -16,18 +16,18 @@ from moorage.apimachinery.fields import FieldError, invalid
 from moorage.apimachinery.schema.base import Decoded
 from moorage.apimachinery.schema.shape import Shape
 from moorage_cluster.apiserver.extensions.rules import embedded_problems, list_problems
-from moorage_cluster.apiserver.extensions.schema_nodes import Place, Unknown, fill_in, pruned, shape_of
-from moorage_cluster.apiserver.extensions.values import ABSENT, Check, placed
+from moorage_cluster.apiserver.extensions.schema_nodes import SchemaNode, Unknown, fill_in, pruned, shape_of
+from moorage_cluster.apiserver.extensions.values import ABSENT, ValueCheck, placed
 
 
 class CustomSchema:
     """The schema of one version of a custom kind: a `KindSchema` with defaulting and validation."""
 
     def __init__(self, openapi_schema: Mapping[str, Any]) -> None:
-        self._root = Place(openapi_schema, is_root=True)
-        self._check = Check(openapi_schema)
+        self._root = SchemaNode(openapi_schema, is_root=True)
+        self._check = ValueCheck(openapi_schema)
         status = (openapi_schema.get("properties") or {}).get("status")
-        self._status_check = Check(status) if isinstance(status, Mapping) else None
+        self._status_check = ValueCheck(status) if isinstance(status, Mapping) else None
 
     @cached_property
     def shape(self) -> Shape:
@@ -83,7 +83,7 @@ class CustomSchema:
         return list_problems(obj, self._root, "")
 
 
-def _checked(check: Check, value: Any, prefix: str, old: Any) -> list[FieldError]:
+def _checked(check: ValueCheck, value: Any, prefix: str, old: Any) -> list[FieldError]:
     found: list[FieldError] = []
     check.run_unless_same(value, "", found, old)
     return placed(found, prefix) if found else found

@@ -1,7 +1,7 @@
 """Validation of values against OpenAPI v3 schemas, with Kubernetes' messages.
 
-A schema is compiled once into a tree of `Check`s. A check collects errors, and counts matches: when none of
-several alternatives is valid, the errors of the one with the most matches are reported.
+A schema is compiled once into a tree of `ValueCheck`s. A check collects errors, and counts matches: when
+none of several alternatives is valid, the errors of the one with the most matches are reported.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _plain(message: str) -> FieldError:
     return invalid("", "", message)
 
 
-class Check:
+class ValueCheck:
     """The restrictions of a schema on the values at one place."""
 
     __slots__ = (
@@ -100,21 +100,21 @@ class Check:
         self._least_items: int | None = schema.get("minItems")
         self._most_items: int | None = schema.get("maxItems")
         items = schema.get("items")
-        self._items = Check(items) if isinstance(items, Mapping) else None
+        self._items = ValueCheck(items) if isinstance(items, Mapping) else None
         keys = schema.get("x-kubernetes-list-map-keys")
         self._item_keys: tuple[str, ...] = tuple(keys) if keys else ()
         self._least_properties: int | None = schema.get("minProperties")
         self._most_properties: int | None = schema.get("maxProperties")
         self._required: list[str] = schema.get("required") or []
-        self._properties = {key: Check(part) for key, part in (schema.get("properties") or {}).items()}
+        self._properties = {key: ValueCheck(part) for key, part in (schema.get("properties") or {}).items()}
         additional = schema.get("additionalProperties")
         self._closed = additional is False
-        self._additional = Check(additional) if isinstance(additional, Mapping) else None
-        self._any_of = [Check(part) for part in schema.get("anyOf") or []]
-        self._one_of = [Check(part) for part in schema.get("oneOf") or []]
-        self._all_of = [Check(part) for part in schema.get("allOf") or []]
+        self._additional = ValueCheck(additional) if isinstance(additional, Mapping) else None
+        self._any_of = [ValueCheck(part) for part in schema.get("anyOf") or []]
+        self._one_of = [ValueCheck(part) for part in schema.get("oneOf") or []]
+        self._all_of = [ValueCheck(part) for part in schema.get("allOf") or []]
         forbidden = schema.get("not")
-        self._not = Check(forbidden) if isinstance(forbidden, Mapping) else None
+        self._not = ValueCheck(forbidden) if isinstance(forbidden, Mapping) else None
         self._composed = bool(self._any_of or self._one_of or self._all_of or self._not)
 
     def run(self, value: Any, path: str, out: list[FieldError], old: Any = ABSENT) -> int:
@@ -281,7 +281,7 @@ class Check:
 
 
 def _closest(
-    checks: list[Check], value: Any, path: str, stop_at_first: bool
+    checks: list[ValueCheck], value: Any, path: str, stop_at_first: bool
 ) -> tuple[int, tuple[int, list[FieldError]]]:
     """The number of valid alternatives, and the first of them, or else the one with the most matches."""
     fitting = 0

@@ -20,7 +20,7 @@ _STATIC_PORTS = 86
 _FULL = "range is full"
 
 
-class ClusterIPs:
+class ClusterIPAllocator:
     """The range of cluster IPs."""
 
     def __init__(self, network: str = "10.96.0.0/12") -> None:
@@ -47,7 +47,7 @@ class ClusterIPs:
         return "provided IP is already allocated" if address in taken else ""
 
 
-class NodePorts:
+class NodePortAllocator:
     """The range of node ports."""
 
     def __init__(self, first: int = 30000, last: int = 32767) -> None:
@@ -75,7 +75,7 @@ class NodePorts:
 
 
 @dataclass
-class Taken:
+class AllocatedAddresses:
     """The addresses and ports of other services."""
 
     addresses: set[str] = field(default_factory=set)
@@ -87,11 +87,11 @@ class Taken:
         return {number for taken_for, number in self.ports if taken_for == protocol}
 
 
-def taken_by(services: Iterable[Manifest], *, except_for: Manifest) -> Taken:
+def allocated_by(services: Iterable[Manifest], *, except_for: Manifest) -> AllocatedAddresses:
     """The addresses and ports of all services but one."""
     own = except_for.get("metadata") or {}
     name = (own.get("namespace"), own.get("name"))
-    taken = Taken()
+    taken = AllocatedAddresses()
     for service in services:
         metadata, spec = service.get("metadata") or {}, service.get("spec") or {}
         if (metadata.get("namespace"), metadata.get("name")) == name:
@@ -105,13 +105,13 @@ def taken_by(services: Iterable[Manifest], *, except_for: Manifest) -> Taken:
     return taken
 
 
-def give_cluster_ip(spec: Manifest, taken: Taken, addresses: ClusterIPs) -> None:
+def give_cluster_ip(spec: Manifest, taken: AllocatedAddresses, addresses: ClusterIPAllocator) -> None:
     """Allocate an address to a service that requests none, if one is free."""
     if not spec.get("clusterIPs") and (found := addresses.allocate(taken.addresses)):
         spec["clusterIP"], spec["clusterIPs"] = found, [found]
 
 
-def give_node_ports(spec: Manifest, taken: Taken, ports: NodePorts) -> None:
+def give_node_ports(spec: Manifest, taken: AllocatedAddresses, ports: NodePortAllocator) -> None:
     """Allocate node ports to a service's ports that request none, while any are free.
 
     Two ports of one service with the same number and different protocols share a node port.
@@ -133,7 +133,7 @@ def give_node_ports(spec: Manifest, taken: Taken, ports: NodePorts) -> None:
         shared.setdefault(port["port"], number)
 
 
-def give_health_check_port(spec: Manifest, taken: Taken, ports: NodePorts) -> None:
+def give_health_check_port(spec: Manifest, taken: AllocatedAddresses, ports: NodePortAllocator) -> None:
     """Allocate a health check node port to a load balancer that needs one, if one is free."""
     used = {number for _, number in taken.ports} | _own_ports(spec)
     if not spec.get("healthCheckNodePort") and (found := ports.allocate(used)):
@@ -144,7 +144,9 @@ def _own_ports(spec: Manifest) -> set[int]:
     return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
 
 
-def check_cluster_ip(spec: Manifest, taken: Taken, addresses: ClusterIPs) -> list[FieldError]:
+def check_cluster_ip(
+    spec: Manifest, taken: AllocatedAddresses, addresses: ClusterIPAllocator
+) -> list[FieldError]:
     """Check that a service has an address that it may have."""
     wanted = spec.get("clusterIPs") or []
     if not wanted:
@@ -154,7 +156,9 @@ def check_cluster_ip(spec: Manifest, taken: Taken, addresses: ClusterIPs) -> lis
     return []
 
 
-def check_node_ports(spec: Manifest, taken: Taken, ports: NodePorts, *, needed: bool) -> list[FieldError]:
+def check_node_ports(
+    spec: Manifest, taken: AllocatedAddresses, ports: NodePortAllocator, *, needed: bool
+) -> list[FieldError]:
     """Check that a service has node ports that it may have, and where `needed` all of them."""
     errors = []
     for index, port in enumerate(spec.get("ports") or ()):
@@ -168,7 +172,9 @@ def check_node_ports(spec: Manifest, taken: Taken, ports: NodePorts, *, needed: 
     return errors
 
 
-def check_health_check_port(spec: Manifest, taken: Taken, ports: NodePorts) -> list[FieldError]:
+def check_health_check_port(
+    spec: Manifest, taken: AllocatedAddresses, ports: NodePortAllocator
+) -> list[FieldError]:
     """Check that a load balancer has a health check node port."""
     number = spec.get("healthCheckNodePort", 0)
     why = ports.problem(number, taken.numbers("TCP")) if number else _FULL

@@ -81,7 +81,7 @@ from moorage_cluster.apiserver.kinds.workloads import (
     ReplicaSetStrategy,
     ReplicationControllerStrategy,
 )
-from moorage_cluster.apiserver.resources import STATUS_VERBS, Resource, Subresource
+from moorage_cluster.apiserver.resources import STATUS_VERBS, APIResource, Subresource
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.registry import printer_for
 
@@ -119,7 +119,7 @@ _SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 
 def builtin_resources(
     all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime]
-) -> Iterator[Resource]:
+) -> Iterator[APIResource]:
     """Every built-in resource; `all_of` returns the stored objects of a collection."""
     yield from _core(all_of, now)
     yield from _workloads()
@@ -138,12 +138,12 @@ def _resource(
     *subresources: Subresource,
     namespaced: bool = True,
     **more: Any,
-) -> Resource:
+) -> APIResource:
     schema = schema_of(group, version, kind)
     assert schema is not None, kind
     if strategy.has_status:
         subresources = (Subresource("status", kind, STATUS_VERBS), *subresources)
-    return Resource(
+    return APIResource(
         group,
         version,
         kind,
@@ -158,8 +158,10 @@ def _resource(
     )
 
 
-def _core(all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime]) -> Iterator[Resource]:
-    def row(kind: str, plural: str, strategy: Strategy, *subresources: Subresource, **more: Any) -> Resource:
+def _core(all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime]) -> Iterator[APIResource]:
+    def row(
+        kind: str, plural: str, strategy: Strategy, *subresources: Subresource, **more: Any
+    ) -> APIResource:
         return _resource("", "v1", kind, plural, strategy, *subresources, **more)
 
     yield row("Binding", "bindings", Strategy(), verbs=CREATE_ONLY)
@@ -225,7 +227,7 @@ def _core(all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetim
     )
 
 
-def _workloads() -> Iterator[Resource]:
+def _workloads() -> Iterator[APIResource]:
     yield _resource("apps", "v1", "ControllerRevision", "controllerrevisions", ControllerRevisionStrategy())
     yield _resource(
         "apps", "v1", "DaemonSet", "daemonsets", DaemonSetStrategy(), short_names=("ds",), categories=ALL
@@ -260,7 +262,7 @@ def _workloads() -> Iterator[Resource]:
     )  # fmt: skip
 
 
-def _networking() -> Iterator[Resource]:
+def _networking() -> Iterator[APIResource]:
     networking = "networking.k8s.io"
     yield _resource(
         networking, "v1", "IngressClass", "ingressclasses", IngressClassStrategy(), namespaced=False
@@ -272,7 +274,7 @@ def _networking() -> Iterator[Resource]:
     yield _resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", EndpointSliceStrategy())
 
 
-def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
+def _cluster(now: Callable[[], datetime]) -> Iterator[APIResource]:
     yield _resource(
         "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", PriorityClassStrategy(),
         namespaced=False, short_names=("pc",),
@@ -336,10 +338,10 @@ def _cluster(now: Callable[[], datetime]) -> Iterator[Resource]:
     yield _resource(rbac, "v1", "Role", "roles", RoleStrategy())
 
 
-def _extensions(now: Callable[[], datetime]) -> Iterator[Resource]:
+def _extensions(now: Callable[[], datetime]) -> Iterator[APIResource]:
     """Resources that extend or restrict the API."""
 
-    def row(group: str, kind: str, plural: str, strategy: Strategy, **more: Any) -> Resource:
+    def row(group: str, kind: str, plural: str, strategy: Strategy, **more: Any) -> APIResource:
         categories = ("api-extensions",)
         return _resource(group, "v1", kind, plural, strategy, namespaced=False, categories=categories, **more)
 
@@ -375,7 +377,7 @@ def _extensions(now: Callable[[], datetime]) -> Iterator[Resource]:
         yield row("admissionregistration.k8s.io", kind, plural, strategy)
 
 
-def _questions() -> Iterator[Resource]:
+def _questions() -> Iterator[APIResource]:
     """Resources of requests that are answered, not stored."""
     for group, kind, plural, namespaced in (
         ("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", False),

@@ -27,7 +27,7 @@ from moorage.apimachinery.validation.names import (
     check_qualified_name,
     check_subdomain,
 )
-from moorage.cel.budget import COST_LIMIT, Work, WorkLimitError
+from moorage.cel.budget import COST_LIMIT, WorkBudget, WorkLimitError
 from moorage.cel.program import MAX_EXPRESSION_BYTES, CompileError, compile_selector
 
 _MAX_REQUESTS: Final = 32
@@ -143,7 +143,7 @@ class SelectorChecks:
     """Checks the selectors of one object; their total CEL compilation cost is limited."""
 
     def __init__(self) -> None:
-        self._work = Work(_MAX_COMPILING_WORK)
+        self._work = WorkBudget(_MAX_COMPILING_WORK)
 
     def check(self, selectors: Sequence[Manifest], path: str) -> list[FieldError]:
         """Validation errors of the selectors of a request or a class."""

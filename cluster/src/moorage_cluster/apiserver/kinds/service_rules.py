@@ -19,7 +19,7 @@ from moorage.apimachinery.validation.network_addresses import (
 from moorage_cluster.apiserver.kinds.addresses import HEADLESS
 
 if TYPE_CHECKING:
-    from moorage_cluster.apiserver.kinds.addresses import ClusterIPs
+    from moorage_cluster.apiserver.kinds.addresses import ClusterIPAllocator
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -177,7 +177,7 @@ def _check_families(spec: Manifest) -> list[FieldError]:
     return errors
 
 
-def check_family_support(spec: Manifest, addresses: ClusterIPs) -> list[FieldError]:
+def check_family_support(spec: Manifest, addresses: ClusterIPAllocator) -> list[FieldError]:
     """Validation errors of IP families that a cluster with only IPv4 addresses does not support."""
     if spec.get("type") == "ExternalName":
         return []

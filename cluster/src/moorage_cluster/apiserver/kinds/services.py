@@ -10,15 +10,15 @@ from moorage.api.names import dns_label_problems
 from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.kinds.addresses import (
     HEADLESS,
-    ClusterIPs,
-    NodePorts,
+    ClusterIPAllocator,
+    NodePortAllocator,
+    allocated_by,
     check_cluster_ip,
     check_health_check_port,
     check_node_ports,
     give_cluster_ip,
     give_health_check_port,
     give_node_ports,
-    taken_by,
 )
 from moorage_cluster.apiserver.kinds.base import StatusStrategy
 from moorage_cluster.apiserver.kinds.service_rules import (
@@ -47,12 +47,12 @@ class ServiceStrategy(StatusStrategy):
     def __init__(
         self,
         services: Callable[[], Iterable[Manifest]] = no_services,
-        addresses: ClusterIPs | None = None,
-        ports: NodePorts | None = None,
+        addresses: ClusterIPAllocator | None = None,
+        ports: NodePortAllocator | None = None,
     ) -> None:
         self._services = services
-        self._addresses = addresses or ClusterIPs()
-        self._ports = ports or NodePorts()
+        self._addresses = addresses or ClusterIPAllocator()
+        self._ports = ports or NodePortAllocator()
 
     def name_problems(self, name: str) -> tuple[str, ...]:
         """Names are used as host names: a DNS label."""
@@ -103,7 +103,7 @@ class ServiceStrategy(StatusStrategy):
         _default_families(spec, headless=headless)
         if self._problems(obj):
             return  # nothing can be allocated to an invalid service; validation reports why
-        taken = taken_by(self._services(), except_for=obj)
+        taken = allocated_by(self._services(), except_for=obj)
         if not headless:
             give_cluster_ip(spec, taken, self._addresses)
         if _needs_node_ports(spec):
@@ -121,7 +121,7 @@ class ServiceStrategy(StatusStrategy):
         spec = obj["spec"]
         if spec["type"] not in _TYPES_WITH_ADDRESS:
             return []
-        taken = taken_by(self._services(), except_for=obj)
+        taken = allocated_by(self._services(), except_for=obj)
         if spec.get("clusterIP") != HEADLESS:
             errors += check_cluster_ip(spec, taken, self._addresses)
         if spec["type"] in _TYPES_WITH_NODE_PORTS:

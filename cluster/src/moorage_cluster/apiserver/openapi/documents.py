@@ -26,7 +26,7 @@ from moorage_cluster.apiserver.openapi.operations import paths_of
 from moorage_cluster.apiserver.openapi.swagger import swagger_of
 
 if TYPE_CHECKING:
-    from moorage_cluster.apiserver.resources import Resource
+    from moorage_cluster.apiserver.resources import APIResource
 
 __all__ = ["openapi_v2", "openapi_v2_protobuf", "openapi_v3", "openapi_v3_index"]
 
@@ -35,9 +35,9 @@ _ALWAYS = frozenset(
 )
 
 
-def openapi_v3_index(resources: Iterable[Resource], custom: Custom) -> dict[str, Any]:
+def openapi_v3_index(resources: Iterable[APIResource], custom: Custom) -> dict[str, Any]:
     """The index at `/openapi/v3`: a URL per group version, which changes when the document does."""
-    by_version: dict[tuple[str, str], list[Resource]] = {}
+    by_version: dict[tuple[str, str], list[APIResource]] = {}
     for resource in resources:
         by_version.setdefault((resource.group, resource.version), []).append(resource)
     paths = {}
@@ -48,7 +48,7 @@ def openapi_v3_index(resources: Iterable[Resource], custom: Custom) -> dict[str,
     return {"paths": paths}
 
 
-def _digest(resources: list[Resource], custom: Custom) -> str:
+def _digest(resources: list[APIResource], custom: Custom) -> str:
     """A hash of a document's inputs, which are much smaller than the document."""
     made_of = [
         [
@@ -71,13 +71,13 @@ def _digest(resources: list[Resource], custom: Custom) -> str:
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest().upper()
 
 
-def openapi_v3(group: str, version: str, resources: Iterable[Resource], custom: Custom) -> dict[str, Any]:
+def openapi_v3(group: str, version: str, resources: Iterable[APIResource], custom: Custom) -> dict[str, Any]:
     """The document of one group and version; resources of others are ignored."""
     served = [resource for resource in resources if (resource.group, resource.version) == (group, version)]
     return _document(served, custom)
 
 
-def openapi_v2(resources: Iterable[Resource], custom: Custom) -> dict[str, Any]:
+def openapi_v2(resources: Iterable[APIResource], custom: Custom) -> dict[str, Any]:
     """The one document about everything at `/openapi/v2`."""
     document = swagger_of(_document(list(resources), custom))
     own = {custom_name(kind): schema.v2 for kind, schema in custom.items()}
@@ -90,7 +90,7 @@ def openapi_v2_protobuf(document: dict[str, Any]) -> bytes:
     return encode_document(document)
 
 
-def _document(resources: list[Resource], custom: Custom) -> dict[str, Any]:
+def _document(resources: list[APIResource], custom: Custom) -> dict[str, Any]:
     kinds = {(resource.group, resource.version, resource.kind) for resource in resources}
     paths = paths_of(resources, custom)
     roots = set(_ALWAYS) | set(references(paths))

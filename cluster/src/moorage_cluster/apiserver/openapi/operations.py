@@ -17,7 +17,7 @@ from moorage_cluster.apiserver.openapi.definitions import (
 )
 
 if TYPE_CHECKING:
-    from moorage_cluster.apiserver.resources import Resource
+    from moorage_cluster.apiserver.resources import APIResource
 
 Document = dict[str, Any]
 
@@ -62,7 +62,7 @@ _OF_COLLECTION: Final = ("list", "create", "deletecollection")
 _OF_OBJECT: Final = ("get", "update", "patch", "delete")
 
 
-def paths_of(resources: Iterable[Resource], custom: Custom) -> Document:
+def paths_of(resources: Iterable[APIResource], custom: Custom) -> Document:
     """The paths of some resources, sorted."""
     found: Document = {}
     for resource in resources:
@@ -70,7 +70,7 @@ def paths_of(resources: Iterable[Resource], custom: Custom) -> Document:
     return dict(sorted(found.items()))
 
 
-def _paths(resource: Resource, custom: Custom) -> Iterator[tuple[str, Document]]:
+def _paths(resource: APIResource, custom: Custom) -> Iterator[tuple[str, Document]]:
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     collection = f"{root}/{resource.plural}"
     writer = _Writer(resource, custom)
@@ -95,7 +95,7 @@ def _paths(resource: Resource, custom: Custom) -> Iterator[tuple[str, Document]]
 class _Writer:
     """Writes the operations of one resource."""
 
-    def __init__(self, resource: Resource, custom: Custom) -> None:
+    def __init__(self, resource: APIResource, custom: Custom) -> None:
         self._resource = resource
         self._custom = custom
         self._kind: Kind = (resource.group, resource.version, resource.kind)

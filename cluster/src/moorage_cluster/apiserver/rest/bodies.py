@@ -20,7 +20,7 @@ from moorage.apimachinery.schema.strictness import (
 )
 from moorage.http.transport import Request
 from moorage_cluster.apiserver.protobuf import decode_protobuf
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys
 
@@ -66,7 +66,7 @@ def parse_yaml(body: bytes) -> Any:
         return parse_yaml_body(body)
 
 
-def read_object(request: Request, resource: Resource, context: Context) -> Manifest:
+def read_object(request: Request, resource: APIResource, context: Context) -> Manifest:
     """The object in a request, pruned and typed."""
     content_type, body = request.headers.get("content-type", ""), request.body
     value = parse_body(body, content_type)
@@ -106,7 +106,7 @@ def _is_json(body: bytes) -> bool:
 
 def decode_object(
     value: Any,
-    resource: Resource,
+    resource: APIResource,
     context: Context,
     problems: BodyProblems = NO_PROBLEMS,
     refusal: Refusal | None = None,

@@ -10,7 +10,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.http.transport import Request
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.bodies import read_object
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.store import decode, encode
@@ -18,17 +18,17 @@ from moorage_cluster.apiserver.store import decode, encode
 _MAX_ENTRIES: Final = 256
 _MAX_BYTES: Final = 16_384
 
-_Asked = tuple[Resource, str, str, bytes]
+_Asked = tuple[APIResource, str, str, bytes]
 """All that a body's meaning depends on: resource, content type, how strictly it is read, and its bytes."""
 
 
-class KnownBodies:
+class DecodedBodyCache:
     """Decodes the bodies of creates; those without a name are cached."""
 
     def __init__(self) -> None:
         self._known: dict[_Asked, bytes] = {}
 
-    def read(self, resource: Resource, request: Request, context: Context) -> Manifest:
+    def read(self, resource: APIResource, request: Request, context: Context) -> Manifest:
         """The object in a request: a private copy, pruned and typed."""
         content_type, body = request.headers.get("content-type", ""), request.body
         asked = (resource, content_type, context.options.field_validation, body)

@@ -10,7 +10,7 @@ from moorage.api.manifests import Manifest, timestamp
 from moorage.api.text import quoted
 from moorage.apimachinery import errors
 from moorage_cluster.apiserver.options import Query, dry_run, flag, number
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.writes import Writer, finalizers_of
 from moorage_cluster.apiserver.store import encode
@@ -94,7 +94,7 @@ class Deleter:
         self._writer = writer
 
     def delete(
-        self, resource: Resource, namespace: str, name: str, options: DeleteOptions, context: Context
+        self, resource: APIResource, namespace: str, name: str, options: DeleteOptions, context: Context
     ) -> bytes:
         """Delete an object, or start its deletion; returns the object or a Status, encoded."""
         stored = self._writer.stored(resource, namespace, name)
@@ -113,7 +113,7 @@ class Deleter:
         raw = self._writer.remove(resource, stored, context)
         return raw if resource.kind in _ANSWERED_WITH_OBJECT else encode(_success(resource, obj))
 
-    def _keeps(self, resource: Resource, obj: Manifest, wanted: int | None, meta: Manifest) -> bool:
+    def _keeps(self, resource: APIResource, obj: Manifest, wanted: int | None, meta: Manifest) -> bool:
         """Mark an object as being deleted; returns whether a grace period or finalizer keeps it for now."""
         waits_for = finalizers_of(obj)
         if not meta.get("deletionTimestamp"):
@@ -141,7 +141,7 @@ def _grace_period(seconds: int) -> timedelta:
     return timedelta(seconds=min(seconds, _CENTURY_SECONDS))
 
 
-def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptions) -> None:
+def _check_preconditions(resource: APIResource, obj: Manifest, options: DeleteOptions) -> None:
     meta = obj["metadata"]
     if resource.strategy.is_marked_before_deletion:
         for name, wanted, found in (
@@ -167,7 +167,7 @@ def _check_preconditions(resource: Resource, obj: Manifest, options: DeleteOptio
         raise errors.conflict(resource.group, resource.kind, meta["name"], why)
 
 
-def _default_policy(resource: Resource, meta: Manifest) -> str:
+def _default_policy(resource: APIResource, meta: Manifest) -> str:
     """The default propagation policy for an object's dependents."""
     decided = {ORPHAN, FOREGROUND}.intersection(meta.get("finalizers") or ())
     return "Orphan" if resource.strategy.orphans_dependents and not decided else ""
@@ -187,7 +187,7 @@ def _propagate(meta: Manifest, policy: str) -> None:
         meta.pop("finalizers", None)
 
 
-def _success(resource: Resource, obj: Manifest) -> Manifest:
+def _success(resource: APIResource, obj: Manifest) -> Manifest:
     meta = obj["metadata"]
     details = {"name": meta["name"], "group": resource.group, "kind": resource.plural, "uid": meta["uid"]}
     return {

@@ -15,7 +15,7 @@ from moorage.http.transport import Request, Response
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
 from moorage_cluster.apiserver.auth.authorizers import Authorizer, require
-from moorage_cluster.apiserver.negotiation import Wanted, negotiate
+from moorage_cluster.apiserver.negotiation import NegotiatedForm, negotiate
 from moorage_cluster.apiserver.options import (
     ListOptions,
     Query,
@@ -25,10 +25,10 @@ from moorage_cluster.apiserver.options import (
     revision,
     write_options,
 )
-from moorage_cluster.apiserver.resources import Resource, Resources
+from moorage_cluster.apiserver.resources import APIResource, Resources
 from moorage_cluster.apiserver.rest.bodies import parse_body, read_object
 from moorage_cluster.apiserver.rest.context import Context
-from moorage_cluster.apiserver.rest.decoded_body_cache import KnownBodies
+from moorage_cluster.apiserver.rest.decoded_body_cache import DecodedBodyCache
 from moorage_cluster.apiserver.rest.deletes import DeleteOptions, Deleter, delete_options
 from moorage_cluster.apiserver.rest.identity import drop_version
 from moorage_cluster.apiserver.rest.patching import Patcher
@@ -68,7 +68,7 @@ class Dispatcher:
         self._subresources = subresources
         self._answers = answers
         self._authorizer = authorizer
-        self._bodies = KnownBodies()
+        self._bodies = DecodedBodyCache()
         self._clock = clock
         self._random = random
 
@@ -96,7 +96,7 @@ class Dispatcher:
 
     def _verb(
         self,
-        resource: Resource,
+        resource: APIResource,
         namespace: str,
         address: Address,
         query: Query,
@@ -137,7 +137,7 @@ class Dispatcher:
             )
         return Response(code, raw)
 
-    def _create(self, resource: Resource, namespace: str, request: Request, context: Context) -> bytes:
+    def _create(self, resource: APIResource, namespace: str, request: Request, context: Context) -> bytes:
         obj = self._bodies.read(resource, request, context)
         answer = self._answers.get(resource.storage)
         if answer is not None:
@@ -147,7 +147,7 @@ class Dispatcher:
         return self._writer.create(resource, namespace, obj, context)
 
     def _update(
-        self, resource: Resource, namespace: str, name: str, request: Request, context: Context
+        self, resource: APIResource, namespace: str, name: str, request: Request, context: Context
     ) -> tuple[int, bytes]:
         obj = read_object(request, resource, context)
         is_there = self._writer.store.collection(resource.storage).get((namespace, name)) is not None
@@ -160,7 +160,13 @@ class Dispatcher:
         return 200, self._writer.update(resource, namespace, name, lambda _: obj, context)
 
     def _delete(
-        self, resource: Resource, namespace: str, name: str, query: Query, request: Request, context: Context
+        self,
+        resource: APIResource,
+        namespace: str,
+        name: str,
+        query: Query,
+        request: Request,
+        context: Context,
     ) -> bytes:
         options = _delete_options(query, request)
         if options.dry_run:
@@ -169,7 +175,7 @@ class Dispatcher:
 
     def _delete_collection(
         self,
-        resource: Resource,
+        resource: APIResource,
         namespace: str | None,
         options: ListOptions,
         query: Query,
@@ -186,7 +192,12 @@ class Dispatcher:
         return self._reader.encoded_list(resource, found, metadata)
 
     def _watch(
-        self, resource: Resource, namespace: str | None, options: ListOptions, query: Query, wanted: Wanted
+        self,
+        resource: APIResource,
+        namespace: str | None,
+        options: ListOptions,
+        query: Query,
+        wanted: NegotiatedForm,
     ) -> Response:
         check_revision(self._writer.store.revision, options.revision)
         seconds = number(query, "timeoutSeconds")
@@ -221,7 +232,7 @@ def _delete_options(query: Query, request: Request) -> DeleteOptions:
     return delete_options(query, body)
 
 
-def _check_scope(resource: Resource, address: Address) -> None:
+def _check_scope(resource: APIResource, address: Address) -> None:
     """Check that a namespace is given for namespaced resources, and only for them."""
     verb, name = address.verb, address.name
     if resource.namespaced and not address.namespace:

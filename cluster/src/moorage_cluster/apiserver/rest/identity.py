@@ -9,14 +9,14 @@ from moorage.api.manifests import Manifest, take
 from moorage.api.text import go_quoted
 from moorage.apimachinery import errors, fields
 from moorage.apimachinery.validation.metadata import IMMUTABLE_FIELDS
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 
 _KEPT: Final = (*IMMUTABLE_FIELDS, "generation", "selfLink")
 _UINT64_MAX: Final = 2**64 - 1
 _UINT64_DIGITS: Final = len(str(_UINT64_MAX))
 
 
-def place_new(resource: Resource, namespace: str, meta: Manifest) -> None:
+def place_new(resource: APIResource, namespace: str, meta: Manifest) -> None:
     """Set a new object's name and namespace from the request; ApiError if its own differ."""
     given = meta.get("namespace", "")
     if not resource.namespaced:
@@ -42,7 +42,7 @@ def drop_version(meta: Manifest) -> None:
 
 
 def keep_identity(
-    resource: Resource, namespace: str, name: str, obj: Manifest, old: Manifest, *, is_patch: bool = False
+    resource: APIResource, namespace: str, name: str, obj: Manifest, old: Manifest, *, is_patch: bool = False
 ) -> None:
     """Check an updated object's uid and resourceVersion against the stored one, and keep its identity.
 
@@ -76,7 +76,7 @@ def keep_identity(
         take(meta, old_meta, key)
 
 
-def _check_unconditional(resource: Resource, name: str, meta: Manifest) -> None:
+def _check_unconditional(resource: APIResource, name: str, meta: Manifest) -> None:
     """Check that an update without the stored resourceVersion has none, where that is allowed."""
     if _version_number(meta.get("resourceVersion", "")):
         why = "the object has been modified; please apply your changes to the latest version and try again"

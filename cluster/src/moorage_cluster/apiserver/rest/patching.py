@@ -14,7 +14,7 @@ from moorage_cluster.apiserver.patches.apply import apply, check_declared
 from moorage_cluster.apiserver.patches.json_patch import apply_json_patch
 from moorage_cluster.apiserver.patches.merge_patch import apply_merge_patch
 from moorage_cluster.apiserver.patches.strategic import apply_strategic_patch
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.bodies import decode_object, media_type, parse_applied, parse_json
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.identity import drop_version
@@ -37,7 +37,7 @@ class Patcher:
 
     def patch(
         self,
-        resource: Resource,
+        resource: APIResource,
         namespace: str,
         name: str,
         body: bytes,
@@ -68,7 +68,7 @@ class Patcher:
         update = self._writer.update
         return 200, update(resource, namespace, name, edit, context, subresource, is_patch=True)
 
-    def parse(self, media: str, body: bytes, resource: Resource) -> Any:
+    def parse(self, media: str, body: bytes, resource: APIResource) -> Any:
         """A parsed patch other than apply; ApiError (415) for a type that the kind does not support."""
         known = [one for one in PATCH_TYPES if one != STRATEGIC_PATCH or not resource.is_custom]
         if media not in known:
@@ -76,7 +76,13 @@ class Patcher:
         return parse_json(body)
 
     def _apply(
-        self, resource: Resource, namespace: str, name: str, body: bytes, context: Context, subresource: str
+        self,
+        resource: APIResource,
+        namespace: str,
+        name: str,
+        body: bytes,
+        context: Context,
+        subresource: str,
     ) -> tuple[int, bytes]:
         if not context.options.field_manager:
             raise errors.bad_request(

@@ -12,9 +12,9 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.api.text import quoted
 from moorage.apimachinery import errors
-from moorage_cluster.apiserver.negotiation import Wanted
+from moorage_cluster.apiserver.negotiation import NegotiatedForm
 from moorage_cluster.apiserver.options import ListOptions
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.selector_parsing import FieldSelector, matches_fields, matches_labels
 from moorage_cluster.apiserver.store import Collection, Key, Stored, decode, encode
@@ -52,17 +52,17 @@ class ObjectReader:
         self._writer = writer
         self._store = writer.store
 
-    def get(self, resource: Resource, namespace: str, name: str, revision: int | None) -> bytes:
+    def get(self, resource: APIResource, namespace: str, name: str, revision: int | None) -> bytes:
         """One object, encoded."""
         check_revision(self._store.revision, revision)
         return self._writer.shown(resource, self._writer.stored(resource, namespace, name))
 
     def listed(
         self,
-        resource: Resource,
+        resource: APIResource,
         namespace: str | None,
         options: ListOptions,
-        wanted: Wanted,
+        wanted: NegotiatedForm,
         include_object: str = "",
     ) -> bytes:
         """All matching objects, or a page of them, encoded."""
@@ -76,7 +76,7 @@ class ObjectReader:
             return encode(partial_metadata_list(rows, metadata, wanted.version))
         return self.encoded_list(resource, found, metadata)
 
-    def encoded_list(self, resource: Resource, found: list[Stored], metadata: Manifest) -> bytes:
+    def encoded_list(self, resource: APIResource, found: list[Stored], metadata: Manifest) -> bytes:
         """Stored objects as a list."""
         shown = self._writer.shown
         head = encode({"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata})
@@ -84,7 +84,7 @@ class ObjectReader:
         return b"".join((head[:-1], b',"items":[', items, b"]}"))
 
     def page(
-        self, resource: Resource, namespace: str | None, options: ListOptions
+        self, resource: APIResource, namespace: str | None, options: ListOptions
     ) -> tuple[list[Stored], Manifest]:
         """The matching stored objects, and the list's metadata."""
         collection = self._store.collection(resource.storage)
@@ -176,7 +176,7 @@ def _too_large(wanted: int, current: int) -> errors.ApiError:
     return errors.timeout(f"Too large resource version: {wanted}, current: {current}", causes, 1)
 
 
-def check_fields(resource: Resource, selector: FieldSelector) -> None:
+def check_fields(resource: APIResource, selector: FieldSelector) -> None:
     """Check that a kind supports the selected fields; ApiError (400) if not."""
     if not selector:
         return
@@ -188,7 +188,7 @@ def check_fields(resource: Resource, selector: FieldSelector) -> None:
             raise errors.bad_request(_unknown_field(resource, term.field, has_own=bool(own)))
 
 
-def _unknown_field(resource: Resource, field: str, *, has_own: bool) -> str:
+def _unknown_field(resource: APIResource, field: str, *, has_own: bool) -> str:
     """The error for an unsupported field; it differs for kinds with fields of their own."""
     if resource.kind == "Job" and not resource.is_custom:
         return f"field label {quoted(field)} not supported for Job"
@@ -203,7 +203,7 @@ def _unknown_field(resource: Resource, field: str, *, has_own: bool) -> str:
 def transformed(
     raw: bytes,
     printer: Printer,
-    wanted: Wanted,
+    wanted: NegotiatedForm,
     now: datetime,
     include_object: str = "",
     *,

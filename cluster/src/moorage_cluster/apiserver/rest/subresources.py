@@ -23,7 +23,7 @@ from moorage_cluster.apiserver.kinds.pods.resize import resize
 from moorage_cluster.apiserver.kinds.scale import check_scale
 from moorage_cluster.apiserver.negotiation import negotiate
 from moorage_cluster.apiserver.options import Query
-from moorage_cluster.apiserver.resources import Resource, Resources, Subresource
+from moorage_cluster.apiserver.resources import APIResource, Resources, Subresource
 from moorage_cluster.apiserver.rest.bodies import (
     decode_as,
     decode_object,
@@ -61,7 +61,7 @@ def no_logs(pod: Manifest, query: Query) -> bytes:
 class _Call(msgspec.Struct):
     """One request for a subresource, as handlers need it."""
 
-    resource: Resource
+    resource: APIResource
     sub: Subresource
     namespace: str
     name: str
@@ -111,7 +111,7 @@ class Subresources:
         }
 
     def answer(
-        self, resource: Resource, namespace: str, address: Address, query: Query, request: Request,
+        self, resource: APIResource, namespace: str, address: Address, query: Query, request: Request,
         context: Context,
     ) -> Response:  # fmt: skip
         """The answer to a request for a subresource."""
@@ -186,7 +186,7 @@ class Subresources:
         return self._bind(pods, namespace, binding["metadata"].get("name", ""), binding, context)
 
     def _bind(
-        self, resource: Resource, namespace: str, name: str, binding: Manifest, context: Context
+        self, resource: APIResource, namespace: str, name: str, binding: Manifest, context: Context
     ) -> bytes:
         stored = self._writer.stored(resource, namespace, name)
         binding["metadata"].setdefault("name", name)
@@ -271,7 +271,7 @@ class Subresources:
             call.resource, self._writer.stored(call.resource, call.namespace, call.name)
         )
 
-    def _replace(self, resource: Resource, stored: Stored, obj: Manifest, context: Context) -> bytes:
+    def _replace(self, resource: APIResource, stored: Stored, obj: Manifest, context: Context) -> bytes:
         return self._writer.replace(resource, stored, self._writer.opened(resource, stored), obj, context)
 
 

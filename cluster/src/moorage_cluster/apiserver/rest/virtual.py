@@ -10,14 +10,14 @@ from moorage.http.transport import Request
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.negotiation import negotiate
 from moorage_cluster.apiserver.options import Query, list_options
-from moorage_cluster.apiserver.resources import Resource, Source
+from moorage_cluster.apiserver.resources import APIResource, Source
 from moorage_cluster.apiserver.selector_parsing import NO_FIELDS, matches_fields, matches_labels
 from moorage_cluster.apiserver.store import encode
 from moorage_cluster.apiserver.tables.table import table
 
 
 def made_now(
-    resource: Resource, source: Source, address: Address, query: Query, request: Request, now: datetime
+    resource: APIResource, source: Source, address: Address, query: Query, request: Request, now: datetime
 ) -> bytes:
     """The answer to a get or a list, encoded."""
     if address.subresource:

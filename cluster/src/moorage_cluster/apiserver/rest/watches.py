@@ -16,7 +16,7 @@ from moorage.apimachinery import errors
 from moorage.clock import Clock
 from moorage.http.transport import Stream
 from moorage_cluster.apiserver.options import ListOptions
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.reads import matches
 from moorage_cluster.apiserver.store import Change, ChangeType, Collection, Store, Stored, encode
 
@@ -40,7 +40,7 @@ class Watch(Stream):
     def __init__(
         self,
         store: Store,
-        resource: Resource,
+        resource: APIResource,
         namespace: str | None,
         options: ListOptions,
         show: Show,

@@ -24,7 +24,7 @@ from moorage.apimachinery.validation.metadata import (
     validate_metadata_update,
 )
 from moorage_cluster.apiserver.patches.apply import NOTHING, FieldSet, track_update
-from moorage_cluster.apiserver.resources import Resource
+from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.identity import drop_version_of_new, keep_identity, place_new
 from moorage_cluster.apiserver.store import Collection, Store, Stored, encode
@@ -53,14 +53,14 @@ class Writer:
 
     # -- reads for writes
 
-    def stored(self, resource: Resource, namespace: str, name: str) -> Stored:
+    def stored(self, resource: APIResource, namespace: str, name: str) -> Stored:
         """A stored object, or ApiError (404)."""
         stored = self.store.collection(resource.storage).get((namespace, name))
         if stored is None:
             raise errors.not_found(resource.group, resource.plural, name)
         return stored
 
-    def opened(self, resource: Resource, stored: Stored) -> Manifest:
+    def opened(self, resource: APIResource, stored: Stored) -> Manifest:
         """A private copy of a stored object in the resource's own form."""
         obj = stored.decoded()
         if stored.api_version == resource.api_version and stored.version > resource.converted_until:
@@ -74,7 +74,7 @@ class Writer:
 
     def create(
         self,
-        resource: Resource,
+        resource: APIResource,
         namespace: str,
         obj: Manifest,
         context: Context,
@@ -102,7 +102,7 @@ class Writer:
             obj["metadata"]["managedFields"] = managed_fields
         return self.write(resource, obj, context)
 
-    def replace_unchecked(self, resource: Resource, namespace: str, obj: Manifest) -> None:
+    def replace_unchecked(self, resource: APIResource, namespace: str, obj: Manifest) -> None:
         """Store an object of the server itself, which clients could not write, replacing an earlier one."""
         context, collection = Context(), self.store.collection(resource.storage)
         if (stored := collection.get((namespace, obj["metadata"]["name"]))) is not None:
@@ -111,7 +111,7 @@ class Writer:
         resource.strategy.prepare_create(obj)
         self.write(resource, obj, context)
 
-    def _stamp(self, resource: Resource, collection: Collection, namespace: str, obj: Manifest) -> None:
+    def _stamp(self, resource: APIResource, collection: Collection, namespace: str, obj: Manifest) -> None:
         """Set the metadata of a new object: name, namespace, uid, creation time."""
         meta: Manifest = obj["metadata"]
         place_new(resource, namespace, meta)
@@ -142,7 +142,7 @@ class Writer:
 
     def update(
         self,
-        resource: Resource,
+        resource: APIResource,
         namespace: str,
         name: str,
         edit: Edit,
@@ -176,7 +176,7 @@ class Writer:
         return self.replace(resource, stored, old, obj, context)
 
     def replace(
-        self, resource: Resource, stored: Stored, old: Manifest, obj: Manifest, context: Context
+        self, resource: APIResource, stored: Stored, old: Manifest, obj: Manifest, context: Context
     ) -> bytes:
         """Write a validated object in place of `old`, unless it is unchanged."""
         meta = obj["metadata"]
@@ -189,7 +189,7 @@ class Writer:
         return self.write(resource, obj, context)
 
     def _track(
-        self, resource: Resource, old: Manifest, obj: Manifest, subresource: str, context: Context
+        self, resource: APIResource, old: Manifest, obj: Manifest, subresource: str, context: Context
     ) -> None:
         if not (old["metadata"].get("managedFields") or "managedFields" in obj["metadata"]):
             return
@@ -209,7 +209,7 @@ class Writer:
     def admit(
         self,
         operation: Operation,
-        resource: Resource,
+        resource: APIResource,
         subresource: str,
         namespace: str,
         name: str,
@@ -224,12 +224,12 @@ class Writer:
         )  # fmt: skip
         self._chain.admit(attributes, self.store)
 
-    def refuse(self, resource: Resource, obj: Manifest, problems: list[FieldError]) -> None:
+    def refuse(self, resource: APIResource, obj: Manifest, problems: list[FieldError]) -> None:
         """ApiError (422) if there are problems."""
         if problems:
             raise errors.invalid(resource.group, resource.kind, obj["metadata"].get("name", ""), problems)
 
-    def write(self, resource: Resource, obj: Manifest, context: Context) -> bytes:
+    def write(self, resource: APIResource, obj: Manifest, context: Context) -> bytes:
         """Store a validated object, unless this is a dry run."""
         if context.options.dry_run:
             return encode(obj)
@@ -243,7 +243,7 @@ class Writer:
         obj["metadata"]["resourceVersion"] = kept["metadata"]["resourceVersion"]
         return encode(obj)
 
-    def remove(self, resource: Resource, stored: Stored, context: Context) -> bytes:
+    def remove(self, resource: APIResource, stored: Stored, context: Context) -> bytes:
         """Delete an object from the store, unless this is a dry run; returns its last form."""
         if context.options.dry_run:
             return self.shown(resource, stored)
@@ -253,7 +253,7 @@ class Writer:
         collection = self.store.collection(resource.storage)
         return self.shown(resource, self.store.delete(collection, stored.key, last))
 
-    def shown(self, resource: Resource, stored: Stored) -> bytes:
+    def shown(self, resource: APIResource, stored: Stored) -> bytes:
         """A stored object as clients of a resource see it."""
         if stored.api_version == resource.api_version and stored.version > resource.converted_until:
             return stored.raw
@@ -266,7 +266,7 @@ _PARTS_OF_STATUS: Final = ("status", "approval")
 """The subresources that write a status."""
 
 
-def unowned(resource: Resource, subresource: str) -> FieldSet:
+def unowned(resource: APIResource, subresource: str) -> FieldSet:
     """The fields that a write does not affect, so that it cannot own them."""
     if not resource.strategy.has_status:
         return NOTHING

@@ -10,7 +10,7 @@ from moorage.api.manifests import Manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """One column of a table."""
 
     name: str
@@ -25,15 +25,15 @@ class Printer(Protocol):
     """What a kind's table shows."""
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """The columns, in order."""
 
     def row(self, obj: Manifest, now: datetime) -> list[Any]:
         """One object's cells, as many as there are columns."""
 
 
-NAME = Column("Name", format="name", description="The object's name, unique in its namespace.")
-AGE = Column("Age", description="How long ago the object was created.")
+NAME = TableColumn("Name", format="name", description="The object's name, unique in its namespace.")
+AGE = TableColumn("Age", description="How long ago the object was created.")
 
 
 class NameAndAge:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.tables.base import AGE, NAME, Column
+from moorage_cluster.apiserver.tables.base import AGE, NAME, TableColumn
 from moorage_cluster.apiserver.tables.cells import ago, at, number, text
 
 Cell: TypeAlias = Callable[[Manifest, datetime], Any]
@@ -16,7 +16,7 @@ Cell: TypeAlias = Callable[[Manifest, datetime], Any]
 class Shown(NamedTuple):
     """A column's header and its cells."""
 
-    column: Column
+    column: TableColumn
     cell: Cell
 
 
@@ -24,7 +24,7 @@ class Columns:
     """A table defined by its columns."""
 
     def __init__(self, *shown: Shown) -> None:
-        self.columns: tuple[Column, ...] = tuple(each.column for each in shown)
+        self.columns: tuple[TableColumn, ...] = tuple(each.column for each in shown)
         self._cells = tuple(each.cell for each in shown)
 
     def row(self, obj: Manifest, now: datetime) -> list[Any]:
@@ -34,7 +34,7 @@ class Columns:
 
 def timed(name: str, cell: Cell, description: str) -> Shown:
     """A column with a text that depends on the current time."""
-    return Shown(Column(name, description=description), cell)
+    return Shown(TableColumn(name, description=description), cell)
 
 
 def derived(
@@ -47,7 +47,7 @@ def derived(
     wide: bool = False,
 ) -> Shown:
     """A column worked out from the whole object; a wide one is shown with `-o wide` only."""
-    return Shown(Column(name, type, format, description, priority=int(wide)), lambda obj, _: cell(obj))
+    return Shown(TableColumn(name, type, format, description, priority=int(wide)), lambda obj, _: cell(obj))
 
 
 def text_at(

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.tables.base import AGE, Column, Printer
+from moorage_cluster.apiserver.tables.base import AGE, Printer, TableColumn
 from moorage_cluster.apiserver.tables.cells import INVALID, UNKNOWN, ago, number, text
 from moorage_cluster.apiserver.tables.columns import NAMED, Cell, Columns, Shown
 from moorage_cluster.apiserver.tables.jsonpath import JsonPath, PathError
@@ -45,7 +45,7 @@ def columns_of_custom(additional_printer_columns: list[dict[str, Any]] | None) -
 
 def _column(definition: Manifest) -> Shown:
     path = text(definition, "jsonPath")
-    column = Column(
+    column = TableColumn(
         name=text(definition, "name"),
         type=text(definition, "type"),
         format=text(definition, "format"),

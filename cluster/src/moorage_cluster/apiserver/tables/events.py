@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.tables.base import NAME, Column, Printer
+from moorage_cluster.apiserver.tables.base import NAME, Printer, TableColumn
 from moorage_cluster.apiserver.tables.cells import ago, at, mapping, number, text
 from moorage_cluster.apiserver.tables.columns import Columns, Shown, derived, name_of, text_at, timed
 
@@ -65,10 +65,11 @@ EVENTS = Columns(
         lambda event: str(_either(event, "message", "note") or "").strip(),
         "What happened, in words.",
     ),
-    Shown(Column("First Seen", description="How long ago it happened first.", priority=1), _first_seen),
+    Shown(TableColumn("First Seen", description="How long ago it happened first.", priority=1), _first_seen),
     derived("Count", _count, "How often it happened.", wide=True),
     Shown(
-        Column(NAME.name, NAME.type, NAME.format, NAME.description, priority=1), lambda obj, _: name_of(obj)
+        TableColumn(NAME.name, NAME.type, NAME.format, NAME.description, priority=1),
+        lambda obj, _: name_of(obj),
     ),
 )
 

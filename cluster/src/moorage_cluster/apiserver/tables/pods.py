@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from moorage.api.manifests import Manifest
-from moorage_cluster.apiserver.tables.base import AGE, NAME, Column
+from moorage_cluster.apiserver.tables.base import AGE, NAME, TableColumn
 from moorage_cluster.apiserver.tables.cells import (
     NONE,
     ago,
@@ -44,7 +44,7 @@ class Restarts(NamedTuple):
         return str(self.times)
 
 
-class Summary(NamedTuple):
+class PodSummary(NamedTuple):
     """The summary of a pod's containers."""
 
     status: str
@@ -52,7 +52,7 @@ class Summary(NamedTuple):
     restarts: Restarts
 
 
-def summary(pod: Manifest) -> Summary:
+def summary(pod: Manifest) -> PodSummary:
     """A pod's state in a few words, as kubectl shows it."""
     result = _initialization(pod, _overall_reason(pod))
     if not result.blocked or has_condition(pod, "Initialized"):
@@ -63,7 +63,7 @@ def summary(pod: Manifest) -> Summary:
             status = "Unknown"
         elif text(pod, "status", "phase") not in _FINISHED:
             status = "Terminating"
-    return Summary(status, result.ready, result.restarts)
+    return PodSummary(status, result.ready, result.restarts)
 
 
 class _Progress(NamedTuple):
@@ -184,14 +184,16 @@ class PodPrinter:
 
     columns = (
         NAME,
-        Column("Ready", description="How many of the pod's containers are ready."),
-        Column("Status", description="What the pod's containers are doing, in one word."),
-        Column("Restarts", description="How often containers were restarted, and when the last time was."),
+        TableColumn("Ready", description="How many of the pod's containers are ready."),
+        TableColumn("Status", description="What the pod's containers are doing, in one word."),
+        TableColumn(
+            "Restarts", description="How often containers were restarted, and when the last time was."
+        ),
         AGE,
-        Column("IP", description="The pod's first IP address.", priority=1),
-        Column("Node", description="The node that the pod is bound to.", priority=1),
-        Column("Nominated Node", description="The node that is being cleared for the pod.", priority=1),
-        Column("Readiness Gates", description="How many of the extra conditions are met.", priority=1),
+        TableColumn("IP", description="The pod's first IP address.", priority=1),
+        TableColumn("Node", description="The node that the pod is bound to.", priority=1),
+        TableColumn("Nominated Node", description="The node that is being cleared for the pod.", priority=1),
+        TableColumn("Readiness Gates", description="How many of the extra conditions are met.", priority=1),
     )
 
     def row(self, obj: Manifest, now: datetime) -> list[Any]:

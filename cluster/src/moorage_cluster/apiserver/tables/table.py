@@ -9,7 +9,7 @@ from typing import Final
 from moorage.api.manifests import Manifest
 from moorage.apimachinery.errors import bad_request
 from moorage.apimachinery.fields import invalid
-from moorage_cluster.apiserver.tables.base import Column, Printer
+from moorage_cluster.apiserver.tables.base import Printer, TableColumn
 from moorage_cluster.apiserver.tables.cells import at, mapping
 from moorage_cluster.apiserver.tables.pods import PodPrinter, row_conditions
 
@@ -87,7 +87,7 @@ def _object_of_row(obj: Manifest, include_object: str, version: str) -> Manifest
     return _partial(metadata, version)
 
 
-def _header(column: Column) -> Manifest:
+def _header(column: TableColumn) -> Manifest:
     return {
         "name": column.name,
         "type": column.type,

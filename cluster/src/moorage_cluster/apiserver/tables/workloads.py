@@ -8,7 +8,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.api.text import qualified
-from moorage_cluster.apiserver.tables.base import Column, Printer
+from moorage_cluster.apiserver.tables.base import Printer, TableColumn
 from moorage_cluster.apiserver.tables.cells import (
     INVALID,
     NONE,
@@ -224,7 +224,7 @@ PRINTERS: Final[dict[tuple[str, str], Printer]] = {
         AGED,
     ),
     ("autoscaling", "Scale"): Columns(
-        Shown(Column("Name", description="The name of what is scaled."), lambda obj, _: name_of(obj)),
+        Shown(TableColumn("Name", description="The name of what is scaled."), lambda obj, _: name_of(obj)),
         count_at("Desired", "spec.replicas", "How many pods are wanted."),
         count_at("Available", "status.replicas", "How many pods there are."),
         AGED,

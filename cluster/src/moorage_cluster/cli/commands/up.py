@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from moorage.cli.logs import LogFormat, LogOptions
+from moorage.cli.logs import LogFormat, LoggingOptions
 from moorage.cli.plugin_options import PluginFiles
 from moorage_cluster.cli.kubelet_options import (
     EvictionHard,
@@ -141,7 +141,7 @@ def up(
             runs_containers=run_containers,
             authorization=authorization,
             event_ttl=event_ttl,
-            logs=None if v is None else LogOptions(v, logging_format),
+            logs=None if v is None else LoggingOptions(v, logging_format),
             kubeconfig=kubeconfig,
             kubelet_config=kubelet_config,
             kubelet_flags={

@@ -19,7 +19,7 @@ from moorage.api.devices import (
 )
 from moorage.api.node import Node
 from moorage.api.selectors import NODE_NAME_FIELD, Operator
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.claim_requests import (
     AllocationError,
@@ -28,7 +28,7 @@ from moorage.plugins.dynamic_resources.structured.claim_requests import (
 )
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
-from moorage.plugins.dynamic_resources.structured.pools import Entry
+from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry
 from moorage.plugins.dynamic_resources.structured.search import OutOfTimeError, Pick, Search
 from moorage.plugins.dynamic_resources.structured.search_results import (
     ClaimResults,
@@ -56,7 +56,7 @@ class Allocator:
         self,
         inventory: Inventory,
         allocated: AllocatedDevices,
-        work: Work,
+        work: WorkBudget,
         results: SearchResults,
         deadline: Callable[[], Callable[[], bool]] = lambda: lambda: False,
     ) -> None:
@@ -120,7 +120,9 @@ def allocation(
     return AllocationResult(devices=devices, node_selector=_node_selector(entries, node_name))
 
 
-def _result(claim: ResourceClaim, pick: Pick, entry: Entry, place: int) -> DeviceRequestAllocationResult:
+def _result(
+    claim: ResourceClaim, pick: Pick, entry: DeviceEntry, place: int
+) -> DeviceRequestAllocationResult:
     device = entry.device
     return DeviceRequestAllocationResult(
         request=pick.alternative.full_name,
@@ -136,7 +138,7 @@ def _result(claim: ResourceClaim, pick: Pick, entry: Entry, place: int) -> Devic
     )
 
 
-def _share_id(claim: ResourceClaim, entry: Entry, place: int) -> str:
+def _share_id(claim: ResourceClaim, entry: DeviceEntry, place: int) -> str:
     """The id of a share: random, but reproducible in replays."""
     return str(uuid5(NAMESPACE_URL, f"{claim.metadata.uid or claim.key}/{entry.id}/{place}"))
 
@@ -177,7 +179,7 @@ def _times_meant(requests: tuple[str, ...], chosen: dict[str, Alternative]) -> i
     return sum(name in requests or alternative.full_name in requests for name, alternative in chosen.items())
 
 
-def _node_selector(entries: Sequence[Entry], node_name: str) -> NodeSelector | None:
+def _node_selector(entries: Sequence[DeviceEntry], node_name: str) -> NodeSelector | None:
     """Where the devices can be used; None: everywhere."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []

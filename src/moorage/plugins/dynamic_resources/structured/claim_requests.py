@@ -19,7 +19,7 @@ from moorage.api.devices import (
 )
 from moorage.api.quantity import Quantity
 from moorage.api.taints import tolerates
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.cel.program import CompileError, compile_selector
 from moorage.cel.values import CelError
 from moorage.cluster.object_tables import ObjectTable
@@ -46,13 +46,13 @@ class AllocationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RequestSelector:
     """One selector, and its origin for messages: `class gpu: selector #0`."""
 
     whose: str
     expression: str
 
-    def accepts(self, kind: DeviceKind, work: Work, reading: Reading) -> bool:
+    def accepts(self, kind: DeviceKind, work: WorkBudget, reading: Reading) -> bool:
         """Whether devices of a kind are selected; AllocationError if the evaluation fails."""
         verdict = kind.verdict(self.expression) or self._ask(kind, work)
         reading.add(verdict.reads)
@@ -60,7 +60,7 @@ class Choice:
             raise AllocationError(f"{self.whose}: CEL runtime error: {verdict.answer}")
         return verdict.answer
 
-    def _ask(self, kind: DeviceKind, work: Work) -> SelectorResult:
+    def _ask(self, kind: DeviceKind, work: WorkBudget) -> SelectorResult:
         """The result for a kind; kinds that the selector cannot distinguish are evaluated once."""
         try:
             selector = compile_selector(self.expression, work)
@@ -92,7 +92,7 @@ class Alternative:
     place: int
     """How many alternatives are preferred to this one."""
     device_class: DeviceClass
-    choices: tuple[Choice, ...]
+    choices: tuple[RequestSelector, ...]
     all: bool
     count: int
     admin: bool
@@ -114,7 +114,7 @@ class Alternative:
         """How messages refer to it."""
         return self.name or self.request
 
-    def accepts(self, kind: DeviceKind, work: Work, reading: Reading) -> bool:
+    def accepts(self, kind: DeviceKind, work: WorkBudget, reading: Reading) -> bool:
         """Whether the selectors of class and request choose devices of a kind."""
         return all(choice.accepts(kind, work, reading) for choice in self.choices)
 
@@ -135,7 +135,7 @@ class ClaimRequest:
     requests: tuple[tuple[Alternative, ...], ...]
 
 
-def claim_request(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: Work) -> ClaimRequest:
+def claim_request(claim: ResourceClaim, classes: ObjectTable[DeviceClass], work: WorkBudget) -> ClaimRequest:
     """A claim prepared for the search; AllocationError if its requests are invalid."""
     for request in claim.spec.devices.requests:
         work.spend(_REQUEST_WORK * (1 + len(request.first_available)))
@@ -204,8 +204,10 @@ def _alternative(
     )
 
 
-def _choices(whose: str, selectors: tuple[DeviceSelector, ...]) -> list[Choice]:
+def _choices(whose: str, selectors: tuple[DeviceSelector, ...]) -> list[RequestSelector]:
     return [
-        Choice(f"{whose}: selector #{number}", "" if selector.cel is None else selector.cel.expression)
+        RequestSelector(
+            f"{whose}: selector #{number}", "" if selector.cel is None else selector.cel.expression
+        )
         for number, selector in enumerate(selectors)
     ]

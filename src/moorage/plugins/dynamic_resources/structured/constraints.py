@@ -9,24 +9,24 @@ from collections.abc import Hashable, Iterable
 from typing import Protocol
 
 from moorage.api.devices import DeviceAttribute, DeviceConstraint
-from moorage.plugins.dynamic_resources.structured.pools import Entry
+from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry
 
 _NO_VALUE = DeviceAttribute()
 _MISSING, _EQUAL_TO_NOTHING = 0, 1
 """Codes of an attribute that is absent, and of one without a value."""
 
 
-class Constraint(Protocol):
+class ClaimConstraint(Protocol):
     """A condition on all devices of a claim's requests."""
 
-    def add(self, request: str, alternative: str, entry: Entry) -> bool:
+    def add(self, request: str, alternative: str, entry: DeviceEntry) -> bool:
         """Whether a device may be allocated; if so, it is added."""
 
     def remove(self, request: str, alternative: str) -> None:
         """Remove the device that was added last for a request."""
 
 
-def attribute_of(entry: Entry, name: str) -> DeviceAttribute | None:
+def attribute_of(entry: DeviceEntry, name: str) -> DeviceAttribute | None:
     """A device's attribute by its qualified name; the driver's own attributes need no domain."""
     attributes = entry.device.attributes
     found = attributes.get(name)
@@ -57,7 +57,7 @@ class MatchAttribute:
         self._value: DeviceAttribute | None = None
         self._count = 0
 
-    def add(self, request: str, alternative: str, entry: Entry) -> bool:
+    def add(self, request: str, alternative: str, entry: DeviceEntry) -> bool:
         """The first device determines the value that the others must have."""
         if not self._scope.covers(request, alternative):
             return True
@@ -90,7 +90,7 @@ class DistinctAttribute:
         self._values: dict[str, DeviceAttribute] = {}
         self._count = 0
 
-    def add(self, request: str, alternative: str, entry: Entry) -> bool:
+    def add(self, request: str, alternative: str, entry: DeviceEntry) -> bool:
         """A device must have the attribute, and with a new value."""
         if not self._scope.covers(request, alternative):
             return True
@@ -116,7 +116,7 @@ def equality(values: Iterable[Hashable]) -> tuple[int, ...]:
     return tuple([numbers.setdefault(each, len(numbers)) for each in values])
 
 
-def constraint(source: DeviceConstraint) -> Constraint | None:
+def constraint(source: DeviceConstraint) -> ClaimConstraint | None:
     """A constraint ready to be evaluated; None for an unknown kind."""
     if source.match_attribute is not None:
         return MatchAttribute(source.match_attribute, source.requests)

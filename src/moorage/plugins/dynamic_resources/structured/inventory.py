@@ -12,18 +12,18 @@ from itertools import chain
 
 from moorage.api.devices import ResourceSlice
 from moorage.api.node import Node
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.cluster.object_tables import ObjectTable
 from moorage.plugins.dynamic_resources.structured.constraints import equality
 from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKinds, Reading
 from moorage.plugins.dynamic_resources.structured.pools import (
     MAX_PROJECTIONS,
     VIEW_WORK,
+    DeviceEntry,
     DeviceId,
-    Entry,
     Pool,
     PoolId,
-    Shapes,
+    PoolShapes,
     Slice,
     View,
 )
@@ -44,11 +44,11 @@ class NodeDevices:
         """The device state without allocations: searches on nodes with equal states have the same result."""
         return tuple(view.look for view in self.views)
 
-    def device_state_for(self, reading: Reading, work: Work) -> Hashable:
+    def device_state_for(self, reading: Reading, work: WorkBudget) -> Hashable:
         """The same, for searches whose selectors read only some attributes."""
         return tuple([view.look_to(reading, work) for view in self.views])
 
-    def equal_values(self, names: tuple[str, ...], work: Work) -> Hashable:
+    def equal_values(self, names: tuple[str, ...], work: WorkBudget) -> Hashable:
         """Which devices have equal values of each of some attributes: all that constraints depend on."""
         if not names:
             return ()
@@ -72,7 +72,7 @@ class NodeDevices:
         return [view for view in self.views if view.usable]
 
     @cached_property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[DeviceEntry]:
         """The devices that may be allocated, if the node reaches them."""
         return [entry for view in self._usable for entry in view.entries]
 
@@ -101,7 +101,7 @@ class Inventory:
         self._of_node: dict[str, dict[PoolId, None]] = {}
         self._node_devices: dict[str, tuple[Node, NodeDevices]] = {}
         self._kinds = DeviceKinds()
-        self._shapes = Shapes()
+        self._shapes = PoolShapes()
         self._wide: dict[PoolId, Pool] = {}
         self._bad: dict[PoolId, View] = {}
         """Invalid pools that also concern nodes without any of their devices."""
@@ -160,7 +160,7 @@ class Inventory:
     def _add(self, source: ResourceSlice, changed: dict[PoolId, None]) -> None:
         driver, pool = identity = (source.spec.driver, source.spec.pool.name)
         entries = tuple(
-            Entry(DeviceId(driver, pool, device.name), device, source, self._kinds.of(driver, device))
+            DeviceEntry(DeviceId(driver, pool, device.name), device, source, self._kinds.of(driver, device))
             for device in source.spec.devices
         )
         self._slices[source.name] = Slice(source, entries)
@@ -219,6 +219,6 @@ class Inventory:
         known = self._pools.get(pool)
         return frozenset() if known is None else known.node_names
 
-    def slices(self) -> Iterable[tuple[ResourceSlice, tuple[Entry, ...]]]:
+    def slices(self) -> Iterable[tuple[ResourceSlice, tuple[DeviceEntry, ...]]]:
         """All slices of all generations, with their devices."""
         return ((each.source, each.entries) for each in self._slices.values())

@@ -17,7 +17,7 @@ from moorage.api.base import NodeSelector
 from moorage.api.devices import Device, DeviceAttribute, ResourceSlice
 from moorage.api.node import Node
 from moorage.api.selectors import NodeTerm, node_terms
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.cel.reads import AttributesRead
 from moorage.plugins.dynamic_resources.structured.device_kinds import (
     Base,
@@ -51,14 +51,14 @@ class DeviceId(NamedTuple):
         return "/".join(self)
 
 
-class Shape:
+class PoolShape:
     """A pool's contents without names: searches in two pools of one shape have the same result."""
 
     __slots__ = ("__weakref__",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class DeviceEntry:
     """A device where it was published."""
 
     id: DeviceId
@@ -88,14 +88,14 @@ class View:
     id: PoolId
     incomplete: bool = False
     invalid: bool = False
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[DeviceEntry, ...] = ()
     """The devices of slices that concern the nodes, in the order in which they are tried."""
     reachable: tuple[bool, ...] = ()
     """Whether the nodes reach each of these devices; slices can specify it device by device."""
-    others: tuple[Entry, ...] = ()
+    others: tuple[DeviceEntry, ...] = ()
     """The pool's other devices: they share its counters."""
     counters: CounterAmounts | None = None
-    shape: Shape | None = None
+    shape: PoolShape | None = None
     outline: Outline | None = None
 
     @property
@@ -108,7 +108,7 @@ class View:
         """The shape of the view: without allocations, searches in equal shapes have the same result."""
         return self.shape if self.usable else (self.id, self.invalid)
 
-    def look_to(self, reading: Reading, work: Work) -> Hashable:
+    def look_to(self, reading: Reading, work: WorkBudget) -> Hashable:
         """The same, for searches whose selectors read only some attributes."""
         if self.outline is None or reading.reads is None:
             return self.look
@@ -144,7 +144,7 @@ class _Selection:
 class Slice:
     """A slice, its devices, and which nodes it is for."""
 
-    def __init__(self, source: ResourceSlice, entries: tuple[Entry, ...]) -> None:
+    def __init__(self, source: ResourceSlice, entries: tuple[DeviceEntry, ...]) -> None:
         spec = source.spec
         self.source = source
         self.name = source.name
@@ -184,7 +184,7 @@ _Concern = tuple[tuple[int, tuple[bool, ...]], ...]
 class Pool:
     """All slices of a pool, and the views that nodes have of it."""
 
-    def __init__(self, identity: PoolId, slices: Sequence[Slice], shapes: Shapes) -> None:
+    def __init__(self, identity: PoolId, slices: Sequence[Slice], shapes: PoolShapes) -> None:
         self.id = identity
         self.slices = sorted(slices, key=lambda each: each.name)
         self._shapes = shapes
@@ -265,7 +265,7 @@ def _counters(slices: Iterable[Slice]) -> CounterAmounts | None:
     return amounts
 
 
-def _known_counters(counters: CounterAmounts, entries: Iterable[Entry]) -> bool:
+def _known_counters(counters: CounterAmounts, entries: Iterable[DeviceEntry]) -> bool:
     """Whether devices only consume counters that exist."""
     for entry in entries:
         for part in entry.device.consumes_counters:
@@ -276,28 +276,28 @@ def _known_counters(counters: CounterAmounts, entries: Iterable[Entry]) -> bool:
     return True
 
 
-class Shapes:
+class PoolShapes:
     """One object for each shape that a view has."""
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[Hashable, Shape] = WeakValueDictionary()
+        self._known: WeakValueDictionary[Hashable, PoolShape] = WeakValueDictionary()
 
     def of(
         self,
         kinds: Iterable[DeviceKind | Base],
         reachable: tuple[bool, ...],
-        others: Iterable[Entry],
+        others: Iterable[DeviceEntry],
         counters: CounterAmounts,
-    ) -> Shape:
+    ) -> PoolShape:
         """The shape of a view with devices of these kinds; others count where they consume its counters."""
         shared = tuple(entry.kind.base for entry in others) if counters else ()
         return self.one((tuple(kinds), reachable, frozenset(counters.items()), shared))
 
-    def one(self, key: Hashable) -> Shape:
+    def one(self, key: Hashable) -> PoolShape:
         """The same object for equal keys."""
         shape = self._known.get(key)
         if shape is None:
-            shape = self._known[key] = Shape()
+            shape = self._known[key] = PoolShape()
         return shape
 
 
@@ -306,14 +306,16 @@ class Outline:
 
     __slots__ = ("_attributes", "_filled", "_names", "_shape", "_shapes")
 
-    def __init__(self, shapes: Shapes, shape: Shape, attributes: list[dict[str, DeviceAttribute]]) -> None:
+    def __init__(
+        self, shapes: PoolShapes, shape: PoolShape, attributes: list[dict[str, DeviceAttribute]]
+    ) -> None:
         self._shapes = shapes
         self._shape = shape
         self._attributes = attributes
         self._names = frozenset[str]().union(*attributes)
-        self._filled: dict[AttributesRead, Shape] = {}
+        self._filled: dict[AttributesRead, PoolShape] = {}
 
-    def filled_in(self, reads: AttributesRead, driver: str, work: Work) -> Shape:
+    def filled_in(self, reads: AttributesRead, driver: str, work: WorkBudget) -> PoolShape:
         """The shape with the values of some attributes of the driver's devices, as far as they are read."""
         shape = self._filled.get(reads)
         if shape is None:

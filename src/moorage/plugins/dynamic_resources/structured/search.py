@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from moorage.api.quantity import Quantity
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices, Amounts
 from moorage.plugins.dynamic_resources.structured.claim_requests import (
     AllocationError,
     Alternative,
     ClaimRequest,
 )
-from moorage.plugins.dynamic_resources.structured.constraints import Constraint, constraint
+from moorage.plugins.dynamic_resources.structured.constraints import ClaimConstraint, constraint
 from moorage.plugins.dynamic_resources.structured.consumable_capacity import consumed, fits
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
 from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
@@ -88,7 +88,7 @@ class Search:
         claim_requests: tuple[ClaimRequest, ...],
         node_devices: NodeDevices,
         allocated: AllocatedDevices,
-        work: Work,
+        work: WorkBudget,
         reading: Reading,
         out_of_time: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -101,7 +101,7 @@ class Search:
         self._counters = Counters(allocated)
         self._taking: dict[DeviceId, set[int]] = {}
         self._capacity: dict[DeviceId, list[dict[str, Quantity]]] = {}
-        self._constraints: list[list[Constraint]] = []
+        self._constraints: list[list[ClaimConstraint]] = []
         self._results: list[list[Pick]] = []
         self._everything: dict[Alternative, list[int]] = {}
         """For alternatives that request all devices: the devices."""

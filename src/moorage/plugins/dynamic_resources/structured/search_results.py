@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.cel.budget import Work
+from moorage.cel.budget import WorkBudget
 from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.constraints import constrained_attribute
 from moorage.plugins.dynamic_resources.structured.device_kinds import CONTENT_ENCODER, Reading
@@ -99,15 +99,15 @@ class ClaimResults:
             self._numbers = np.append(self._numbers, np.full(missing, UNKNOWN, np.int32))
             self._serials = np.append(self._serials, np.full(missing, UNKNOWN, np.int64))
 
-    def get(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> SearchResult | None:
+    def get(self, node_devices: NodeDevices, taken: Hashable, work: WorkBudget) -> SearchResult | None:
         """The result of another search that read equal values."""
         return self._by_reading.get(self._key(node_devices, taken, work))
 
-    def put(self, node_devices: NodeDevices, taken: Hashable, work: Work, result: SearchResult) -> None:
+    def put(self, node_devices: NodeDevices, taken: Hashable, work: WorkBudget, result: SearchResult) -> None:
         """Keep the result of a search by the values read so far."""
         self._by_reading[self._key(node_devices, taken, work)] = result
 
-    def _key(self, node_devices: NodeDevices, taken: Hashable, work: Work) -> Hashable:
+    def _key(self, node_devices: NodeDevices, taken: Hashable, work: WorkBudget) -> Hashable:
         seen = node_devices.device_state_for(self.reading, work)
         return seen, node_devices.equal_values(self._constrained, work), taken
 

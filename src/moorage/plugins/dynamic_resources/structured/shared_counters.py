@@ -5,7 +5,7 @@ from __future__ import annotations
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.pools import (
     CounterAmounts,
-    Entry,
+    DeviceEntry,
     PoolId,
     View,
     consumption,
@@ -19,7 +19,7 @@ class Counters:
         self._allocated = allocated
         self._left: dict[PoolId, CounterAmounts] = {}
 
-    def take(self, view: View, entry: Entry) -> bool:
+    def take(self, view: View, entry: DeviceEntry) -> bool:
         """Take what a device consumes, if there is enough of it.
 
         Where more than the pool's counters is consumed, nothing more can be taken.
@@ -34,7 +34,7 @@ class Counters:
             left[key] -= amount
         return True
 
-    def give_back(self, view: View, entry: Entry) -> None:
+    def give_back(self, view: View, entry: DeviceEntry) -> None:
         """Undo `take`."""
         left = self._left[view.id]
         for key, amount in consumption(entry.device).items():

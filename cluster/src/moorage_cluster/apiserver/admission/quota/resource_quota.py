@@ -24,7 +24,7 @@ from moorage_cluster.apiserver.admission.quota.charges import (
 )
 from moorage_cluster.apiserver.admission.quota.pods import POD_METER
 from moorage_cluster.apiserver.admission.quota.scopes import Scope, ends_by_itself, scopes_of
-from moorage_cluster.apiserver.admission.quota.tally import RESOURCE_QUOTAS, Tally, in_scopes
+from moorage_cluster.apiserver.admission.quota.tally import RESOURCE_QUOTAS, QuotaUsage, in_scopes
 
 _METERS: Final = {meter.storage: meter for meter in (POD_METER, SERVICES, CLAIMS, DEVICE_CLAIMS)}
 _NEVER_CHARGED: Final = frozenset(
@@ -43,7 +43,7 @@ _NEVER_CHARGED: Final = frozenset(
 )
 
 
-class _Concerned(NamedTuple):
+class _MatchedQuota(NamedTuple):
     """A quota that a write is charged to, with its resources for this kind."""
 
     quota: Manifest
@@ -59,7 +59,7 @@ class ResourceQuota:
 
     def __init__(self, now: Now = utc_now) -> None:
         self._now = now
-        self._tally = Tally()
+        self._tally = QuotaUsage()
 
     def admit(self, attributes: Attributes, reader: Reader) -> None:
         """Check a write against the quotas of its namespace."""
@@ -89,7 +89,7 @@ class ResourceQuota:
                 continue
             if missing := meter.missing(list(hard), obj):
                 raise refusal(attributes, f"failed quota: {quota['metadata']['name']}: {missing}")
-            concerned.append(_Concerned(quota, scopes, hard))
+            concerned.append(_MatchedQuota(quota, scopes, hard))
         if not concerned:
             return
         now = self._now()
@@ -120,7 +120,7 @@ def quota_usage(quota: Manifest, reader: Reader, now: datetime | None = None) ->
         if meter is not None:
             by_meter.setdefault(meter.storage, (meter, []))[1].append(name)
     totals: Amounts = {}
-    tally = Tally()
+    tally = QuotaUsage()
     for meter, names in by_meter.values():
         totals.update(tally.used(namespace, names, scopes, meter, reader, moment))
     usage = {"hard": dict(hard), "used": {name: str(totals[name]) for name in hard if name in totals}}
@@ -148,7 +148,7 @@ def _hard(quota: Manifest, meter: Meter) -> Amounts:
     return amounts_of({name: text for name, text in hard.items() if meter.measures(name)})
 
 
-def _compare(attributes: Attributes, concerned: _Concerned, requested: Amounts, used: Amounts) -> None:
+def _compare(attributes: Attributes, concerned: _MatchedQuota, requested: Amounts, used: Amounts) -> None:
     hard = concerned.hard
     exceeded = sorted(
         name

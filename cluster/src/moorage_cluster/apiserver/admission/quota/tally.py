@@ -21,7 +21,7 @@ def in_scopes(obj: Manifest, scopes: list[Scope], meter: Meter) -> bool:
     return all(meter.in_scope(scope, obj) for scope in scopes)
 
 
-class Tally:
+class QuotaUsage:
     """Sums of charges.
 
     A stored object's charge is cached until another version replaces it: a resourceVersion is assigned

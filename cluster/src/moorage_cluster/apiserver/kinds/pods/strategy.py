@@ -14,7 +14,7 @@ from moorage.api.manifests import Manifest, Now, child, take, utc_now
 from moorage.apimachinery.fields import FieldError
 from moorage_cluster.apiserver.kinds.pods.differences import same
 from moorage_cluster.apiserver.kinds.pods.updates import validate_pod_update, validate_status_update
-from moorage_cluster.apiserver.kinds.pods.validated_spec_cache import SoundSpecs
+from moorage_cluster.apiserver.kinds.pods.validated_spec_cache import ValidatedSpecCache
 from moorage_cluster.apiserver.kinds.pods.warnings import name_warnings, spec_warnings
 from moorage_cluster.apiserver.strategy import Strategy
 
@@ -29,7 +29,7 @@ class PodStrategy(Strategy):
 
     def __init__(self, now: Now = utc_now) -> None:
         self._now = now
-        self._sound_specs = SoundSpecs()
+        self._sound_specs = ValidatedSpecCache()
         self._judged: tuple[Manifest, list[str]] = ({}, [])
         """The spec that was last found valid, with its warnings, which are requested right after."""
 

@@ -19,7 +19,7 @@ _MAX_ENTRIES: Final = 1000
 _MAX_BYTES: Final = 16_384
 
 
-class SoundSpecs:
+class ValidatedSpecCache:
     """A cache of valid specs."""
 
     def __init__(self) -> None:

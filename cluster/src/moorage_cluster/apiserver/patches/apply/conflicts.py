@@ -9,17 +9,17 @@ from typing import NamedTuple
 from moorage.apimachinery import errors
 from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.patches.apply.fieldset import FieldSet, path_text
-from moorage_cluster.apiserver.patches.apply.managers import Manager, Managers
+from moorage_cluster.apiserver.patches.apply.managers import FieldManager, Managers
 
 
 class Conflict(NamedTuple):
     """A field that would change and is owned by another manager."""
 
-    manager: Manager
+    manager: FieldManager
     path: tuple[str, ...]
 
 
-def find_conflicts(managers: Managers, changed: FieldSet, mine: Manager) -> list[Conflict]:
+def find_conflicts(managers: Managers, changed: FieldSet, mine: FieldManager) -> list[Conflict]:
     """The changed fields that other managers own, by manager."""
     return [
         Conflict(manager, path)

@@ -19,7 +19,7 @@ OLD_UPDATES: Final = "ancient-changes"
 MAX_UPDATERS: Final = 10
 
 
-class Manager(NamedTuple):
+class FieldManager(NamedTuple):
     """A field manager and its operation: one name may apply and update, and update in several versions."""
 
     name: str
@@ -35,7 +35,7 @@ class Manager(NamedTuple):
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
-class Owned(NamedTuple):
+class OwnedFields(NamedTuple):
     """What a manager owns."""
 
     fields: FieldSet
@@ -44,17 +44,17 @@ class Owned(NamedTuple):
     """The time of its last change; empty if there was none."""
 
 
-Managers: TypeAlias = dict[Manager, Owned]
+Managers: TypeAlias = dict[FieldManager, OwnedFields]
 
 
-def applier(name: str, subresource: str) -> Manager:
+def applier(name: str, subresource: str) -> FieldManager:
     """The manager of an apply."""
-    return Manager(name, APPLY, "", subresource)
+    return FieldManager(name, APPLY, "", subresource)
 
 
-def updater(name: str, api_version: str, subresource: str) -> Manager:
+def updater(name: str, api_version: str, subresource: str) -> FieldManager:
     """The manager of a create, update or patch."""
-    return Manager(name or "unknown", UPDATE, api_version, subresource)
+    return FieldManager(name or "unknown", UPDATE, api_version, subresource)
 
 
 def decode_managers(entries: Any) -> Managers:
@@ -76,9 +76,9 @@ def decode_managers(entries: Any) -> Managers:
         if form != "FieldsV1":
             raise MalformedError(f"invalid fieldsType {quoted(form)} in managed fields entry {index}")
         version = "" if operation == APPLY else api_version
-        manager = Manager(_text(entry, "manager"), operation, version, _text(entry, "subresource"))
+        manager = FieldManager(_text(entry, "manager"), operation, version, _text(entry, "subresource"))
         fields = FieldSet.decode(entry.get("fieldsV1") or {})
-        managers[manager] = Owned(fields, api_version, _text(entry, "time"))
+        managers[manager] = OwnedFields(fields, api_version, _text(entry, "time"))
     return managers
 
 
@@ -90,14 +90,14 @@ def _text(entry: Manifest, name: str) -> str:
 def encode_managers(managers: Managers) -> list[Manifest]:
     """The managers in the form of managedFields: appliers first, then the oldest first."""
 
-    def order(item: tuple[Manager, Owned]) -> tuple[str, ...]:
+    def order(item: tuple[FieldManager, OwnedFields]) -> tuple[str, ...]:
         manager, owned = item
         return manager.operation, owned.time, manager.name, owned.api_version, manager.subresource
 
     return [_entry(manager, owned) for manager, owned in sorted(managers.items(), key=order)]
 
 
-def _entry(manager: Manager, owned: Owned) -> Manifest:
+def _entry(manager: FieldManager, owned: OwnedFields) -> Manifest:
     entry: Manifest = {
         "manager": manager.name,
         "operation": manager.operation,
@@ -110,7 +110,7 @@ def _entry(manager: Manager, owned: Owned) -> Manifest:
     return {name: value for name, value in entry.items() if value or name == "fieldsV1"}
 
 
-def disowned(managers: Managers, lost: FieldSet, but: Iterable[Manager] = ()) -> Managers:
+def disowned(managers: Managers, lost: FieldSet, but: Iterable[FieldManager] = ()) -> Managers:
     """The managers without some fields, except those of `but`; managers without fields are dropped."""
     kept: Managers = {}
     for manager, owned in managers.items():
@@ -127,8 +127,8 @@ def capped(managers: Managers) -> Managers:
     if surplus <= 0:
         return managers
     managers = managers.copy()
-    first_of: dict[str, Manager] = {}
-    gathered: dict[Manager, list[FieldSet]] = {}
+    first_of: dict[str, FieldManager] = {}
+    gathered: dict[FieldManager, list[FieldSet]] = {}
     for manager in sorted(updaters, key=lambda one: (managers[one].time, one)):
         if surplus <= 0:
             break
@@ -136,7 +136,7 @@ def capped(managers: Managers) -> Managers:
         if version not in first_of:
             first_of[version] = manager
             continue
-        bucket = Manager(OLD_UPDATES, UPDATE, version, "")
+        bucket = FieldManager(OLD_UPDATES, UPDATE, version, "")
         if bucket not in managers:
             managers[bucket] = managers.pop(first_of[version])
         if manager != bucket:

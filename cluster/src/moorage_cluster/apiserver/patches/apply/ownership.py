@@ -76,23 +76,23 @@ def with_parents(fields: FieldSet, shape: Shape) -> FieldSet:
     return result
 
 
-class Difference(NamedTuple):
+class FieldDifference(NamedTuple):
     """The differences of a new object."""
 
     added: FieldSet
     modified: FieldSet
     removed: FieldSet
 
-    def outside(self, ignored: FieldSet) -> Difference:
+    def outside(self, ignored: FieldSet) -> FieldDifference:
         """The difference without what is ignored."""
         if not ignored:
             return self
-        return Difference(*(fields.outside(ignored) for fields in self))
+        return FieldDifference(*(fields.outside(ignored) for fields in self))
 
 
-def compare(old: Any, new: Any, shape: Shape) -> Difference:
+def compare(old: Any, new: Any, shape: Shape) -> FieldDifference:
     """How a new value differs from an old one."""
-    difference = Difference(FieldSet(), FieldSet(), FieldSet())
+    difference = FieldDifference(FieldSet(), FieldSet(), FieldSet())
     _Comparison(difference).compare(old, new, shape, ())
     return difference
 
@@ -100,7 +100,7 @@ def compare(old: Any, new: Any, shape: Shape) -> Difference:
 class _Comparison:
     """A walk through two values at once."""
 
-    def __init__(self, difference: Difference) -> None:
+    def __init__(self, difference: FieldDifference) -> None:
         self._difference = difference
 
     def compare(self, old: Any, new: Any, shape: Shape, path: tuple[str, ...]) -> None:

@@ -22,9 +22,9 @@ from moorage_cluster.apiserver.patches.apply.fieldset import NOTHING, FieldSet
 from moorage_cluster.apiserver.patches.apply.last_applied import KUBECTL, taken_over, with_annotation
 from moorage_cluster.apiserver.patches.apply.managers import (
     BEFORE_FIRST_APPLY,
-    Manager,
+    FieldManager,
     Managers,
-    Owned,
+    OwnedFields,
     applier,
     capped,
     decode_managers,
@@ -141,7 +141,7 @@ def track_update(
     if mine := changed - NOBODYS:
         me = updater(manager, api_version, subresource)
         fields = mine | managers[me].fields if me in managers else mine
-        managers[me] = Owned(fields, api_version, time)
+        managers[me] = OwnedFields(fields, api_version, time)
     if managers:
         meta["managedFields"] = encode_managers(capped(managers))
 
@@ -160,14 +160,17 @@ class _Request(NamedTuple):
     live: Manifest
     applied: Manifest
     shape: Shape
-    manager: Manager
+    manager: FieldManager
     api_version: str
     ignored: FieldSet
 
     def carried_out(self, managers: Managers) -> _Outcome:
         last = managers.get(self.manager)
         fields = fields_of(self.applied, self.shape).outside(self.ignored)
-        managers = {**managers, self.manager: Owned(fields, self.api_version, last.time if last else "")}
+        managers = {
+            **managers,
+            self.manager: OwnedFields(fields, self.api_version, last.time if last else ""),
+        }
         obj = merged(self.live, self.applied, self.shape)
         if last and last.fields - fields:
             obj = self._pruned(obj, last.fields, managers)
@@ -212,7 +215,9 @@ def _managers_before(
     except MalformedError as problem:
         raise _unknown_error(f"failed to decode managed fields: {problem}") from None
     if not managers and (fields := fields_of(before, shape) - NOBODYS):
-        managers[updater(BEFORE_FIRST_APPLY, api_version, subresource)] = Owned(fields, api_version, time)
+        managers[updater(BEFORE_FIRST_APPLY, api_version, subresource)] = OwnedFields(
+            fields, api_version, time
+        )
     return managers
 
 
