@@ -16,7 +16,7 @@ from moorage.api.selectors import (
     node_terms,
     required_nodes,
     requirement,
-    sound_selector,
+    valid_selector,
     written_selector,
 )
 
@@ -83,7 +83,7 @@ def test_a_written_selector_that_is_wrong_is_refused_or_matches_nothing() -> Non
     wrong = {"matchExpressions": [{"key": "size", "operator": "Gt", "values": ["1"]}]}
     with pytest.raises(SelectorError):
         written_selector(wrong)
-    assert sound_selector(wrong) is NOTHING
+    assert valid_selector(wrong) is NOTHING
 
 
 def test_labels_and_expressions_must_all_match() -> None:

@@ -231,11 +231,11 @@ class Harness:
         """Measure all pods after every single change of one from now on; the answer grows as that happens."""
         measured: builtins.list[T] = []
 
-        def follow(collection: Collection, change: Change) -> None:
+        def on_change(collection: Collection, change: Change) -> None:
             if collection.name == "/pods":
                 measured.append(measure([stored.obj for stored in collection.items.values()]))
 
-        self.server.store.listeners.append(follow)
+        self.server.store.listeners.append(on_change)
         return measured
 
     # -- nodes and kubelets
@@ -312,16 +312,18 @@ class Harness:
 
     def finish_deletions(self, namespace: str = "", limit: int | None = None) -> builtins.list[str]:
         """Do as the kubelets do with pods that are on their way out: end them."""
-        going = [pod for pod in self.list(POD, namespace) if "deletionTimestamp" in pod["metadata"]][:limit]
+        to_delete = [pod for pod in self.list(POD, namespace) if "deletionTimestamp" in pod["metadata"]][
+            :limit
+        ]
 
         async def end() -> None:
-            for pod in going:
+            for pod in to_delete:
                 meta = pod["metadata"]
                 await self.client.delete(POD, meta["namespace"], meta["name"], grace_seconds=0)
             await self._settled()
 
         self._await(end())
-        return [pod["metadata"]["name"] for pod in going]
+        return [pod["metadata"]["name"] for pod in to_delete]
 
     def _condition(self, type: str, status: str) -> Manifest:
         return {"type": type, "status": status, "lastTransitionTime": timestamp(self.now())}

@@ -54,9 +54,9 @@ def test_addresses_come_again_only_when_given_back() -> None:
     network = PodAddresses("10.1.2.0/29")
     given = [network.take(f"pod-{index}") for index in range(6)]
     assert given == ["10.1.2.2", "10.1.2.3", "10.1.2.4", "10.1.2.5", "10.1.2.6", ""]
-    network.give_back("pod-2")
+    network.release("pod-2")
     assert network.take("another") == "10.1.2.4"
-    network.give_back("pod-2")
+    network.release("pod-2")
     assert network.take("yet another") == "", "an address is given back by who has it"
 
 

@@ -68,7 +68,7 @@ def test_a_condition_stays_for_a_while_after_it_was_last_seen() -> None:
     assert pressure.conditions == ("MemoryPressure",)
     pressure.observe(300, _memory(100))
     assert pressure.conditions == ()
-    assert pressure.is_calm
+    assert pressure.is_clear
 
 
 def test_a_soft_threshold_is_acted_on_only_after_its_grace_period() -> None:

@@ -10,7 +10,7 @@ from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
 from moorage_cluster.nodes.settings import NodeTemplate
 from moorage_cluster.nodes.simulated_program import Program
-from moorage_cluster.nodes.workload import Ended, Host, Probed, Report, StartDelayed, Started, Tell
+from moorage_cluster.nodes.workload import Ended, Host, Probed, RecordEvent, Report, StartDelayed, Started
 from tests.sim_nodes.harness import NodesHarness
 
 ADDRESS = "127.64.0.2"
@@ -58,8 +58,10 @@ class FakeRuntime:
         self.workloads: dict[str, FakeWorkload] = {}
         self.wake: Callable[[], None] = lambda: None
 
-    def sandbox(self, pod: Manifest, host: Host, wake: Callable[[], None], tell: Tell) -> FakeRuntime:
-        self.host, self.wake, self.tell = host, wake, tell
+    def sandbox(
+        self, pod: Manifest, host: Host, wake: Callable[[], None], record_event: RecordEvent
+    ) -> FakeRuntime:
+        self.host, self.wake, self.record_event = host, wake, record_event
         return self
 
     def prepare(self) -> None:

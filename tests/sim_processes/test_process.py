@@ -37,7 +37,7 @@ class Container:
         self.problem = ""
         self._woken = asyncio.Event()
         self._command = Command(words, {"PATH": os.environ["PATH"]}, folder, str)
-        around = ContainerContext(
+        context = ContainerContext(
             self.clock,
             self.tasks,
             sweeper,
@@ -46,7 +46,7 @@ class Container:
             self._woken.set,
             lambda *event: self.events.append(event),
         )
-        self.process = ContainerProcess(around, {"name": "main", **spec}, self._make, lambda: self.log)
+        self.process = ContainerProcess(context, {"name": "main", **spec}, self._make, lambda: self.log)
 
     async def _make(self) -> Command:
         if self.problem:

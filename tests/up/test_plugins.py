@@ -114,18 +114,18 @@ def test_a_file_counts_as_saved_when_it_has_come_to_rest(tmp_path: Path) -> None
     path = tmp_path / "file.py"
     path.write_text("one")
     saved = Saved(lambda: [path])
-    assert not saved.look()
+    assert not saved.has_changed()
     path.write_text("")
-    assert not saved.look()  # Perhaps there is more to come,
+    assert not saved.has_changed()  # Perhaps there is more to come,
     path.write_text("three")
-    assert not saved.look()  # and there was.
-    assert saved.look()
-    assert not saved.look()
+    assert not saved.has_changed()  # and there was.
+    assert saved.has_changed()
+    assert not saved.has_changed()
     path.unlink()
-    assert not saved.look()
+    assert not saved.has_changed()
     path.write_text("three")
-    assert not saved.look()
-    assert saved.look()
+    assert not saved.has_changed()
+    assert saved.has_changed()
 
 
 def test_a_file_that_is_followed_from_now_on_was_not_saved_by_that(tmp_path: Path) -> None:
@@ -134,6 +134,6 @@ def test_a_file_that_is_followed_from_now_on_was_not_saved_by_that(tmp_path: Pat
     saved = Saved(lambda: files)
     files.append(tmp_path / "helper.py")
     files[1].write_text("one")
-    assert not any(saved.look() for _ in range(3))
+    assert not any(saved.has_changed() for _ in range(3))
     files[1].write_text("two and a half")
-    assert [saved.look(), saved.look(), saved.look()] == [False, True, False]
+    assert [saved.has_changed(), saved.has_changed(), saved.has_changed()] == [False, True, False]

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from moorage.http.server import HttpServer, listen
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
-from moorage_cluster.cli.local_server import advertise, let_in, server_url
+from moorage_cluster.cli.local_server import advertise, server_url, write_admin_kubeconfig
 from moorage_cluster.local import LocalCluster, LocalSettings
 
 _ADDRESS: Final = "127.0.0.1"
@@ -75,7 +75,7 @@ class BackgroundCluster:
             parts = _Parts(self._nodes)
             try:
                 url = server_url(_ADDRESS, listener.getsockname()[1])
-                let_in(self._kubeconfig, url, parts.server)
+                write_admin_kubeconfig(self._kubeconfig, url, parts.server)
                 advertise(parts.server, listener)
                 context = parts.server.certificate.ssl_context()
                 server = HttpServer(parts.server.api, context, grace_seconds=_GRACE_SECONDS)

@@ -200,7 +200,7 @@ def written_selector(selector: Manifest | None) -> Selector:
     return _label_selector(selector.get("matchLabels") or {}, expressions)
 
 
-def sound_selector(selector: Manifest | None) -> Selector:
+def valid_selector(selector: Manifest | None) -> Selector:
     """The same, but an invalid one matches nothing."""
     try:
         return written_selector(selector)

@@ -10,7 +10,7 @@ from moorage.api.manifests import Manifest
 from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects, root_ca
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.serviceaccounts import groups
-from moorage_cluster.apiserver.auth.tokens import NOBODY
+from moorage_cluster.apiserver.auth.tokens import ANONYMOUS_USER
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, rule, subject
 
 OBJECTS = bootstrap_objects("the CA")
@@ -83,10 +83,10 @@ def test_the_schedulers_roles_have_kubernetes_rules() -> None:
         (ALICE, "create", "selfsubjectaccessreviews.authorization.k8s.io", "", "", True),
         (ALICE, "get", "/openapi/v3", "", "", True),
         (ALICE, "get", "/metrics", "", "", False),
-        (NOBODY, "get", "/readyz", "", "", True),
-        (NOBODY, "get", "/version/", "", "", True),
-        (NOBODY, "get", "/api", "", "", False),
-        (NOBODY, "create", "selfsubjectreviews.authentication.k8s.io", "", "", False),
+        (ANONYMOUS_USER, "get", "/readyz", "", "", True),
+        (ANONYMOUS_USER, "get", "/version/", "", "", True),
+        (ANONYMOUS_USER, "get", "/api", "", "", False),
+        (ANONYMOUS_USER, "create", "selfsubjectreviews.authentication.k8s.io", "", "", False),
         (User("x", ("system:monitoring",)), "get", "/metrics", "", "", True),
         (User("x", groups("default")), "get", "/openid/v1/jwks", "", "", True),
     ],

@@ -9,7 +9,7 @@ from moorage_cluster.apiserver.auth.attributes import RequestAttributes, forbidd
 from moorage_cluster.apiserver.auth.authorizers import AlwaysAllow
 from moorage_cluster.apiserver.auth.rbac import Rbac, aggregated_rules
 from moorage_cluster.apiserver.auth.rules import Rule
-from moorage_cluster.apiserver.auth.tokens import NOBODY
+from moorage_cluster.apiserver.auth.tokens import ANONYMOUS_USER
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, role, rule, subject
 
 TO_ALICE = subject("User", "alice")
@@ -216,11 +216,11 @@ def test_a_refusal_says_the_reason() -> None:
     [
         (asks("delete", "nodes", ALICE), True),
         (asks("get", "/metrics", ALICE), True),
-        (asks("get", "/livez", NOBODY), True),
-        (asks("get", "/version", NOBODY), True),
-        (asks("post", "/version", NOBODY), False),
-        (asks("get", "/metrics", NOBODY), False),
-        (asks("get", "pods", NOBODY), False),
+        (asks("get", "/livez", ANONYMOUS_USER), True),
+        (asks("get", "/version", ANONYMOUS_USER), True),
+        (asks("post", "/version", ANONYMOUS_USER), False),
+        (asks("get", "/metrics", ANONYMOUS_USER), False),
+        (asks("get", "pods", ANONYMOUS_USER), False),
     ],
 )
 def test_always_allow_means_whoever_is_known(request_: RequestAttributes, allowed: bool) -> None:

@@ -17,7 +17,7 @@ from moorage.apimachinery.errors import ApiError
 from moorage_cluster.apiserver.auth.claims import ISSUER
 from moorage_cluster.apiserver.auth.jwt import SigningKey
 from moorage_cluster.apiserver.auth.serviceaccount_tokens import TokenError
-from moorage_cluster.apiserver.auth.tokens import ADMIN, NOBODY, Authenticator
+from moorage_cluster.apiserver.auth.tokens import ADMIN, ANONYMOUS_USER, Authenticator
 from tests.apiserver.auth.cluster import Store, named
 
 KEY = SigningKey.generate()
@@ -76,11 +76,11 @@ def encoded(data: bytes) -> bytes:
         ("Bearer bob's", User("bob", ("devs", AUTHENTICATED), "7")),
         (" Bearer bob's and more", User("bob", ("devs", AUTHENTICATED), "7")),
         ("Bearer two words", None),
-        ("Bearer ", NOBODY),
-        (None, NOBODY),
-        ("", NOBODY),
-        ("Basic YTpi", NOBODY),
-        ("Bearer", NOBODY),
+        ("Bearer ", ANONYMOUS_USER),
+        (None, ANONYMOUS_USER),
+        ("", ANONYMOUS_USER),
+        ("Basic YTpi", ANONYMOUS_USER),
+        ("Bearer", ANONYMOUS_USER),
         ("Bearer admin'", None),
         ("Bearer admin'ß", None),
         ("Bearer a.b.c", None),

@@ -54,7 +54,7 @@ def test_what_is_told_again_is_counted() -> None:
 
         async def tell() -> None:
             for message in ("one", "two", "one", "one"):
-                await harness.cluster.event(node, "Normal", "Test", message, "tester")
+                await harness.cluster.record_event(node, "Normal", "Test", message, "tester")
 
         harness.runner.run(tell())
         told = {event["message"]: event["count"] for event in harness.list(CORE_EVENT)}
@@ -63,7 +63,7 @@ def test_what_is_told_again_is_counted() -> None:
 
         async def forget_and_tell() -> None:
             await harness.client.delete(CORE_EVENT, "default", event["metadata"]["name"])
-            await harness.cluster.event(node, "Normal", "Test", "one", "tester")
+            await harness.cluster.record_event(node, "Normal", "Test", "one", "tester")
 
         harness.runner.run(forget_and_tell())
         assert {event["message"]: event["count"] for event in harness.list(CORE_EVENT)} == {

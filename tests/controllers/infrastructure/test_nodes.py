@@ -232,9 +232,9 @@ def test_pods_leave_an_unreachable_node_after_five_minutes(harness: Harness, kub
     kubelets.pass_time(280)
     assert "deletionTimestamp" not in harness.get(POD, "p")["metadata"]
     kubelets.pass_time(20)
-    going = harness.get(POD, "p")
-    assert "deletionTimestamp" in going["metadata"]
-    target = condition(going, "DisruptionTarget")
+    to_delete = harness.get(POD, "p")
+    assert "deletionTimestamp" in to_delete["metadata"]
+    target = condition(to_delete, "DisruptionTarget")
     assert (target["status"], target["reason"]) == ("True", "DeletionByTaintManager")
     assert target["message"] == "Taint manager: deleting due to NoExecute taint"
     assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in harness.events("p")

@@ -34,7 +34,7 @@ def test_an_object_may_fail_any_number_of_times() -> None:
         cluster = Cluster(Client(server.api, server.token), clock, Random(1))
         controller = Failing(cluster)
         running = asyncio.create_task(controller.run())
-        controller.look("default", "object")
+        controller.enqueue("default", "object")
         for _ in range(1100):
             await asyncio.sleep(0)
             clock.advance(60.0)

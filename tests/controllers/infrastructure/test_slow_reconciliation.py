@@ -39,11 +39,11 @@ def test_objects_that_are_looked_at_for_the_last_time_are_forgotten() -> None:
         running = asyncio.create_task(controller.run())
         names = [f"object-{number}" for number in range(200)]
         for name in names:
-            controller.look("default", name)
+            controller.enqueue("default", name)
             await asyncio.sleep(0)
         assert controller.looked_at == names
-        assert len(controller._resting_until) <= REST_SECONDS / SECONDS_PER_LOOK + 1
-        controller.look("default", names[-1])
+        assert len(controller._delayed_until) <= REST_SECONDS / SECONDS_PER_LOOK + 1
+        controller.enqueue("default", names[-1])
         await asyncio.sleep(0)
         assert controller.looked_at == names, "the last one still rests"
         running.cancel()

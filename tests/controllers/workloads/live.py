@@ -32,7 +32,7 @@ class StandInKubelet(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.follow(POD)
+        self.watch(POD)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         pod = self.cluster.informer(POD).get(namespace, name)

@@ -98,7 +98,7 @@ ELIGIBILITY = {
 def test_eligibility(case: Case) -> None:
     daemon_set = workload(template=template(**case.spec))
     node = convert({"metadata": {"name": "one", "labels": {"disk": "ssd"}}, "spec": case.node}, Node)
-    assert Daemon(daemon_set).judge(node) == (case.runs, case.stays)
+    assert Daemon(daemon_set).eligibility(node) == (case.runs, case.stays)
 
 
 def test_tolerations_are_for_ever() -> None:

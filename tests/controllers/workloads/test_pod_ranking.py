@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.api.manifests import Manifest, timestamp
-from moorage_cluster.controllers.pod_ranking import DELETION_COST, deletion_cost, first_to_go
+from moorage_cluster.controllers.pod_ranking import DELETION_COST, deletion_cost, pods_to_delete
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -64,14 +64,14 @@ RANKINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_order(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     first, second = pod("first", **case[0]), pod("second", **case[1])
     for pods in ([first, second], [second, first]):
-        assert first_to_go(pods, 1, [], NOW) == [first]
+        assert pods_to_delete(pods, 1, [], NOW) == [first]
 
 
 def test_doubled_up_first() -> None:
     """Pods of the whole workload count, so a deployment's old set thins out the fullest nodes."""
     alone, crowded = pod("alone", node="one", age_seconds=10), pod("crowded", node="two", age_seconds=5000)
     related = [alone, crowded, pod("new", node="two")]
-    assert first_to_go([alone, crowded], 1, related, NOW) == [crowded]
+    assert pods_to_delete([alone, crowded], 1, related, NOW) == [crowded]
 
 
 @pytest.mark.parametrize(

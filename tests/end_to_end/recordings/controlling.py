@@ -35,7 +35,7 @@ class Provisioner(Controller):
         super().__init__(cluster)
         self._claims = cluster.informer(PERSISTENT_VOLUME_CLAIM)
         self._volumes = cluster.informer(PERSISTENT_VOLUME)
-        self.follow(PERSISTENT_VOLUME_CLAIM)
+        self.watch(PERSISTENT_VOLUME_CLAIM)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         claim = self._claims.get(namespace, name)

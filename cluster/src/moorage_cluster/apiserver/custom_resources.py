@@ -51,27 +51,27 @@ class CustomResources:
     def load(self) -> None:
         """Serve the definitions that are stored already."""
         for stored in list(self._writer.store.collection(DEFINITIONS).items.values()):
-            self._take(stored.key[1], stored)
+            self._store_definition(stored.key[1], stored)
 
     def reindex(self) -> None:
         """Update the selectable fields of objects that were loaded from the journal."""
         for served in self._served.values():
             self._reindex(served)
 
-    def follow(self, collection: Collection, change: Change) -> None:
+    def on_change(self, collection: Collection, change: Change) -> None:
         """Handle a change of a definition, or the deletion of a definition's last object."""
         name = change.stored.key[1]
         if collection.name != DEFINITIONS:
             definition = self._ending.get(collection.name)
             if definition is not None and change.type == "DELETED":
-                self._work.soon(lambda: self._end(definition))
+                self._work.soon(lambda: self._finish_deletion(definition))
         elif change.type == "DELETED":
             self._forget(name)
             self._versions.pop(name, None)
         else:
-            self._take(name, change.stored)
+            self._store_definition(name, change.stored)
 
-    def _take(self, name: str, stored: Stored) -> None:
+    def _store_definition(self, name: str, stored: Stored) -> None:
         """Serve a definition's versions, during its deletion until its objects are deleted."""
         definition = stored.obj
         if not is_terminating(definition) or name not in self._served:
@@ -79,7 +79,7 @@ class CustomResources:
         if is_terminating(definition):
             if (resource := self._deleted_through.get(name)) is not None:
                 self._ending[resource.storage] = name
-            self._work.soon(lambda: self._end(name))
+            self._work.soon(lambda: self._finish_deletion(name))
 
     def _serve(self, name: str, definition: Manifest, revision: int) -> None:
         versions = definition["spec"]["versions"]
@@ -135,7 +135,7 @@ class CustomResources:
         if (instances := self._deleted_through.pop(name, None)) is not None:
             self._ending.pop(instances.storage, None)
 
-    def _end(self, name: str) -> None:
+    def _finish_deletion(self, name: str) -> None:
         """Delete a definition's objects, and the definition when none is left."""
         stored = self._writer.store.collection(DEFINITIONS).get(("", name))
         definition_resource = self._resources.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
@@ -150,14 +150,14 @@ class CustomResources:
                     except ApiError:
                         continue
             if collection.items:
-                self._say_terminating(definition_resource, stored)
+                self._write_terminating_status(definition_resource, stored)
                 return
         old, definition = stored.decoded(), stored.decoded()
         meta = definition["metadata"]
         meta["finalizers"] = [one for one in meta.get("finalizers") or () if one != CLEANUP_FINALIZER]
         self._writer.replace(definition_resource, stored, old, definition, Context())
 
-    def _say_terminating(self, resource: APIResource, stored: Stored) -> None:
+    def _write_terminating_status(self, resource: APIResource, stored: Stored) -> None:
         """Set the definition's Terminating condition to waiting for its objects."""
         old, definition = stored.decoded(), stored.decoded()
         definition["status"] = terminating(definition, self._writer.now())

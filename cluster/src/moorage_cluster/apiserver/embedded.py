@@ -50,7 +50,7 @@ from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.server import ApiServer
 from moorage_cluster.apiserver.store import Store
 
-_Kept = TypeVar("_Kept")
+_Loaded = TypeVar("_Loaded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,12 @@ class EmbeddedServer:
         self._load(customs)
         quotas = QuotaStatusUpdater(self.resources, writer, self._work)
         self.store.listeners += [
-            customs.follow,
-            namespace_defaults.follow,
-            namespace_deleter.follow,
-            collector.follow,
-            quotas.follow,
-            event_expiry.follow,
+            customs.on_change,
+            namespace_defaults.on_change,
+            namespace_deleter.on_change,
+            collector.on_change,
+            quotas.on_change,
+            event_expiry.on_change,
         ]
         self._bootstrap(writer)
         namespace_defaults.load()
@@ -230,19 +230,21 @@ def _answers(authorizer: Authorizer, authenticator: Authenticator, now: Now) -> 
 
 def _secret(directory: Path | None, name: str) -> str:
     """A random word; with a data directory, the same one after a restart."""
-    return _kept(
+    return _load_or_create(
         directory, name, lambda: secrets.token_urlsafe(32).encode(), lambda kept: kept.decode().strip()
     )
 
 
 def _signing_key(directory: Path | None) -> SigningKey:
     """The key that signs service accounts' tokens; with a data directory, the same one after a restart."""
-    return _kept(directory, "service-account.key", lambda: SigningKey.generate().pem(), SigningKey.from_pem)
+    return _load_or_create(
+        directory, "service-account.key", lambda: SigningKey.generate().pem(), SigningKey.from_pem
+    )
 
 
-def _kept(
-    directory: Path | None, name: str, make: Callable[[], bytes], read: Callable[[bytes], _Kept]
-) -> _Kept:
+def _load_or_create(
+    directory: Path | None, name: str, make: Callable[[], bytes], read: Callable[[bytes], _Loaded]
+) -> _Loaded:
     """The content of a private file of the data directory, which is created if it is missing."""
     if directory is None:
         return read(make())

@@ -41,7 +41,7 @@ class EventExpiry:
         for key in self._store.collection(EVENTS).items:
             self._renew(key)
 
-    def follow(self, collection: Collection, change: Change) -> None:
+    def on_change(self, collection: Collection, change: Change) -> None:
         """Handle a write."""
         if collection.name != EVENTS:
             return

@@ -20,7 +20,7 @@ from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.store import Change, Collection, Key, decode
 
 
-class _Place(NamedTuple):
+class _ObjectKey(NamedTuple):
     """The location of an object in the store."""
 
     storage: str
@@ -45,167 +45,167 @@ class GarbageCollector:
         self._writer = writer
         self._deleter = deleter
         self._soon = work.soon
-        self._live: dict[str, _Place] = {}
-        self._dependents: dict[str, set[_Place]] = {}
+        self._live: dict[str, _ObjectKey] = {}
+        self._dependents: dict[str, set[_ObjectKey]] = {}
 
     def load(self) -> None:
         """Build the graph of stored objects; resume deletions, and collect objects without owners."""
         for collection in self._writer.store.collections():
             for stored in collection.items.values():
                 meta = stored.obj["metadata"]
-                self._learn(_Place(collection.name, stored.key), meta)
-                if _concerns_dependents(meta):
-                    self._later(self._owner_goes, meta["uid"])
+                self._learn(_ObjectKey(collection.name, stored.key), meta)
+                if _affects_dependents(meta):
+                    self._enqueue(self._process_deleting_owner, meta["uid"])
         for owner in [uid for uid in self._dependents if uid not in self._live]:
-            self._later(self._owner_gone, owner)
+            self._enqueue(self._process_absent_owner, owner)
 
-    def follow(self, collection: Collection, change: Change) -> None:
+    def on_change(self, collection: Collection, change: Change) -> None:
         """Record a change, and queue the work that follows from it."""
         stored, before = change.stored, change.previous
-        concerned = stored.has_owners or (before is not None and before.has_owners)
-        is_gone, uid = change.type == "DELETED", stored.uid
-        if not (is_gone or concerned or stored.is_being_deleted):
+        is_dependent = stored.has_owners or (before is not None and before.has_owners)
+        is_absent, uid = change.type == "DELETED", stored.uid
+        if not (is_absent or is_dependent or stored.is_being_deleted):
             if before is None:
-                self._live[uid] = _Place(collection.name, stored.key)
+                self._live[uid] = _ObjectKey(collection.name, stored.key)
             return
-        place = _Place(collection.name, stored.key)
+        obj_key = _ObjectKey(collection.name, stored.key)
         meta = decode(stored.raw)["metadata"]
-        if before is not None and concerned:
-            self._release(place, before.decoded()["metadata"], {} if is_gone else meta)
-        if is_gone:
+        if before is not None and is_dependent:
+            self._release(obj_key, before.decoded()["metadata"], {} if is_absent else meta)
+        if is_absent:
             self._live.pop(uid, None)
             if uid in self._dependents:
-                self._later(self._owner_gone, uid)
+                self._enqueue(self._process_absent_owner, uid)
             return
-        self._learn(place, meta)
-        if concerned and not all(self._is_near(owner, place) for owner in _owner_uids(meta)):
-            self._soon(lambda: self._check(place))
-        if _concerns_dependents(meta):
-            self._later(self._owner_goes, uid)
+        self._learn(obj_key, meta)
+        if is_dependent and not all(self._is_same_scope(owner, obj_key) for owner in _owner_uids(meta)):
+            self._soon(lambda: self._check(obj_key))
+        if _affects_dependents(meta):
+            self._enqueue(self._process_deleting_owner, uid)
 
-    def _later(self, job: Callable[[str], None], uid: str) -> None:
+    def _enqueue(self, job: Callable[[str], None], uid: str) -> None:
         self._soon(lambda: job(uid))
 
-    def _learn(self, place: _Place, meta: Manifest) -> None:
-        self._live[meta["uid"]] = place
+    def _learn(self, obj_key: _ObjectKey, meta: Manifest) -> None:
+        self._live[meta["uid"]] = obj_key
         for owner in _owner_uids(meta):
-            self._dependents.setdefault(owner, set()).add(place)
+            self._dependents.setdefault(owner, set()).add(obj_key)
 
-    def _release(self, place: _Place, before: Manifest, meta: Manifest) -> None:
+    def _release(self, obj_key: _ObjectKey, before: Manifest, meta: Manifest) -> None:
         """Remove dropped owner references from the graph, and check owners that are no longer blocked."""
         for owner in set(_owner_uids(before)) - set(_owner_uids(meta)):
-            places = self._dependents.get(owner, set())
-            places.discard(place)
-            if not places:
+            obj_keys = self._dependents.get(owner, set())
+            obj_keys.discard(obj_key)
+            if not obj_keys:
                 self._dependents.pop(owner, None)
         for owner in _blocked_uids(before) - _blocked_uids(meta):
-            self._later(self._owner_goes, owner)
+            self._enqueue(self._process_deleting_owner, owner)
 
-    def _is_near(self, owner: str, place: _Place) -> bool:
+    def _is_same_scope(self, owner: str, obj_key: _ObjectKey) -> bool:
         """Whether an owner exists, in the dependent's namespace or cluster-wide."""
         found = self._live.get(owner)
-        return found is not None and found.key[0] in ("", place.key[0])
+        return found is not None and found.key[0] in ("", obj_key.key[0])
 
     # -- decisions
 
-    def _owner_gone(self, uid: str) -> None:
-        for place in sorted(self._dependents.get(uid, ())):
-            self._check(place)
+    def _process_absent_owner(self, uid: str) -> None:
+        for obj_key in sorted(self._dependents.get(uid, ())):
+            self._check(obj_key)
 
-    def _check(self, place: _Place) -> None:
+    def _check(self, obj_key: _ObjectKey) -> None:
         """Delete an object with no remaining owner; otherwise drop references to owners that are gone."""
-        obj = self._find(place)
+        obj = self._find(obj_key)
         if obj is None or obj["metadata"].get("deletionTimestamp"):
             return
         meta = obj["metadata"]
         owners = meta.get("ownerReferences") or []
-        states = [self._state(owner, place) for owner in owners]
+        states = [self._state(owner, obj_key) for owner in owners]
         staying = [owner for owner, state in zip(owners, states, strict=True) if state is _Owner.STAYS]
         if staying:
             if len(staying) < len(owners):
-                self._edit(place, lambda meta: meta.update(ownerReferences=staying))
+                self._edit(obj_key, lambda meta: meta.update(ownerReferences=staying))
         elif _Owner.WAITS in states and meta["uid"] in self._dependents:
             if any(self._is_foreground(dependent) for dependent in self._dependents[meta["uid"]]):
-                self._edit(place, _hold_nobody_up)  # Avoids a deadlock of circular owner references.
-            self._delete(place, "Foreground")
+                self._edit(obj_key, _unblock_owners)  # Avoids a deadlock of circular owner references.
+            self._delete(obj_key, "Foreground")
         elif owners:
-            self._delete(place, _policy(meta))
+            self._delete(obj_key, _policy(meta))
 
-    def _state(self, owner: Manifest, place: _Place) -> _Owner:
-        namespace = place.key[0]
+    def _state(self, owner: Manifest, obj_key: _ObjectKey) -> _Owner:
+        namespace = obj_key.key[0]
         resource = self._resources.of_kind(owner.get("apiVersion", ""), owner.get("kind", ""))
         if resource is None or (resource.namespaced and not namespace):
             return _Owner.STAYS
-        should_be = _Place(resource.storage, (namespace if resource.namespaced else "", owner["name"]))
+        should_be = _ObjectKey(resource.storage, (namespace if resource.namespaced else "", owner["name"]))
         if self._live.get(owner.get("uid", "")) != should_be:
             return _Owner.GONE
         return _Owner.WAITS if self._is_foreground(should_be) else _Owner.STAYS
 
-    def _is_foreground(self, place: _Place) -> bool:
-        obj = self._find(place)
+    def _is_foreground(self, obj_key: _ObjectKey) -> bool:
+        obj = self._find(obj_key)
         meta = obj["metadata"] if obj else {}
         return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
 
-    def _owner_goes(self, uid: str) -> None:
+    def _process_deleting_owner(self, uid: str) -> None:
         """Continue the foreground deletion of an owner, or orphan its dependents."""
-        place = self._live.get(uid)
-        obj = place and self._find(place)
-        if place is None or obj is None or not _concerns_dependents(obj["metadata"]):
+        obj_key = self._live.get(uid)
+        obj = obj_key and self._find(obj_key)
+        if obj_key is None or obj is None or not _affects_dependents(obj["metadata"]):
             return
         dependents = sorted(self._dependents.get(uid, ()))
         if ORPHAN in obj["metadata"]["finalizers"]:
             for dependent in dependents:
                 self._edit(dependent, lambda meta: _disown(meta, uid))
-            self._finish(place, ORPHAN)
+            self._finish(obj_key, ORPHAN)
             return
         blocking = [dependent for dependent in dependents if self._blocks(dependent, uid)]
         if not blocking:
-            self._finish(place, FOREGROUND)
+            self._finish(obj_key, FOREGROUND)
         for dependent in blocking:
             self._check(dependent)
 
-    def _blocks(self, place: _Place, uid: str) -> bool:
-        obj = self._find(place)
+    def _blocks(self, obj_key: _ObjectKey, uid: str) -> bool:
+        obj = self._find(obj_key)
         return obj is not None and uid in _blocked_uids(obj["metadata"])
 
     # -- execution
 
-    def _find(self, place: _Place) -> Manifest | None:
-        return self._writer.store.find(place.storage, *place.key)
+    def _find(self, obj_key: _ObjectKey) -> Manifest | None:
+        return self._writer.store.find(obj_key.storage, *obj_key.key)
 
-    def _resource(self, place: _Place) -> APIResource | None:
-        return next((one for one in self._resources if one.storage == place.storage), None)
+    def _resource(self, obj_key: _ObjectKey) -> APIResource | None:
+        return next((one for one in self._resources if one.storage == obj_key.storage), None)
 
-    def _delete(self, place: _Place, policy: str) -> None:
-        resource = self._resource(place)
-        obj = self._find(place)
+    def _delete(self, obj_key: _ObjectKey, policy: str) -> None:
+        resource = self._resource(obj_key)
+        obj = self._find(obj_key)
         if resource is None or obj is None:
             return
         try:
             options = DeleteOptions(policy=policy, uid=obj["metadata"]["uid"])
-            self._deleter.delete(resource, *place.key, options, Context())
+            self._deleter.delete(resource, *obj_key.key, options, Context())
         except ApiError:
             return  # Rejected by admission: as with any client, the object is kept.
 
-    def _edit(self, place: _Place, change: Callable[[Manifest], None]) -> None:
-        resource = self._resource(place)
-        stored = self._writer.store.collection(place.storage).get(place.key)
+    def _edit(self, obj_key: _ObjectKey, change: Callable[[Manifest], None]) -> None:
+        resource = self._resource(obj_key)
+        stored = self._writer.store.collection(obj_key.storage).get(obj_key.key)
         if resource is None or stored is None:
             return
         old, obj = self._writer.opened(resource, stored), self._writer.opened(resource, stored)
         change(obj["metadata"])
         self._writer.replace(resource, stored, old, obj, Context())
 
-    def _finish(self, place: _Place, finalizer: str) -> None:
+    def _finish(self, obj_key: _ObjectKey, finalizer: str) -> None:
         def drop(meta: Manifest) -> None:
             meta["finalizers"] = [name for name in meta["finalizers"] if name != finalizer]
             if not meta["finalizers"]:
                 del meta["finalizers"]
 
-        self._edit(place, drop)
+        self._edit(obj_key, drop)
 
 
-def _concerns_dependents(meta: Manifest) -> bool:
+def _affects_dependents(meta: Manifest) -> bool:
     """Whether an object is being deleted with the foreground or orphan policy."""
     return bool(meta.get("deletionTimestamp")) and bool(
         {ORPHAN, FOREGROUND} & set(meta.get("finalizers") or ())
@@ -231,7 +231,7 @@ def _blocked_uids(meta: Manifest) -> set[str]:
     return {owner.get("uid", "") for owner in _owners(meta) if owner.get("blockOwnerDeletion")}
 
 
-def _hold_nobody_up(meta: Manifest) -> None:
+def _unblock_owners(meta: Manifest) -> None:
     for owner in _owners(meta):
         if owner.get("blockOwnerDeletion"):
             owner["blockOwnerDeletion"] = False

@@ -36,7 +36,7 @@ class NamespaceDefaults:
         for _, name in list(self._writer.store.collection(NAMESPACES).items):
             self._provide_soon(name)
 
-    def follow(self, collection: Collection, change: Change) -> None:
+    def on_change(self, collection: Collection, change: Change) -> None:
         """Create the default objects of a new namespace, and restore those that were deleted or changed."""
         namespace, name = change.stored.key
         if collection.name == NAMESPACES:

@@ -64,7 +64,7 @@ class NamespaceDeleter:
             if stored.is_being_deleted:
                 self._begin(stored.key[1])
 
-    def follow(self, collection: Collection, change: Change) -> None:
+    def on_change(self, collection: Collection, change: Change) -> None:
         """Start with a terminating namespace; continue when all its objects of a kind are deleted."""
         namespace, name = change.stored.key
         if collection.name == NAMESPACES:

@@ -9,7 +9,7 @@ from moorage.apimachinery import errors
 
 _OFFERED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 # Clients that prefer protobuf or CBOR get JSON: they read the answer's content type.
-_SPOKEN = {
+_SUPPORTED_MEDIA_TYPES = {
     "application/json",
     "application/*",
     "*/*",
@@ -44,7 +44,7 @@ def negotiate(accept: str, *, has_tables: bool = True) -> NegotiatedForm:
         return AS_IT_IS
     for clause in accept.split(","):
         media, *parameters = (part.strip() for part in clause.split(";"))
-        if media not in _SPOKEN:
+        if media not in _SUPPORTED_MEDIA_TYPES:
             continue
         values = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
         kind = values.get("as", "")

@@ -23,7 +23,7 @@ class QuotaStatusUpdater:
         self._quotas = writer.store.collection(RESOURCE_QUOTAS)
         self._due: set[str] = set()
 
-    def follow(self, collection: Collection, change: Change) -> None:
+    def on_change(self, collection: Collection, change: Change) -> None:
         """Note that a namespace's usage may have changed."""
         namespace = change.stored.key[0]
         if not namespace or namespace in self._due or collection.name in _NEVER_CHARGED:

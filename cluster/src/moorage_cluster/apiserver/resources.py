@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from moorage.api.manifests import Manifest
-from moorage.apimachinery.schema.base import ANYTHING_GOES, KindSchema
+from moorage.apimachinery.schema.base import UNTYPED_SCHEMA, KindSchema
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE, Printer
 
@@ -66,7 +66,7 @@ class APIResource:
     plural: str
     namespaced: bool
     strategy: Strategy = field(default_factory=Strategy)
-    schema: KindSchema = ANYTHING_GOES
+    schema: KindSchema = UNTYPED_SCHEMA
     printer: Printer = NAME_AND_AGE
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()

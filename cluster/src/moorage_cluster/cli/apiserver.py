@@ -19,7 +19,7 @@ from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.journal import JournalError
-from moorage_cluster.cli.local_server import advertise, let_in, server_url
+from moorage_cluster.cli.local_server import advertise, server_url, write_admin_kubeconfig
 
 
 def serve(
@@ -56,7 +56,7 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, ma
         embedded = EmbeddedServer(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
-            let_in(kubeconfig, url, embedded)
+            write_admin_kubeconfig(kubeconfig, url, embedded)
             advertise(embedded, listener)
             context = embedded.certificate.ssl_context()
             server = HttpServer(embedded.api, context, max_connections=max_connections)

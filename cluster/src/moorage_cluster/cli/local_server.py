@@ -10,7 +10,7 @@ from moorage_cluster.apiserver.embedded import EmbeddedServer
 from moorage_cluster.apiserver.kubeconfig import write_kubeconfig
 
 
-def let_in(kubeconfig: Path, url: str, server: EmbeddedServer) -> None:
+def write_admin_kubeconfig(kubeconfig: Path, url: str, server: EmbeddedServer) -> None:
     """Write the kubeconfig with which kubectl reaches a server."""
     try:
         write_kubeconfig(kubeconfig, url, server.token, server.certificate.ca_pem)

@@ -34,7 +34,7 @@ from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.journal import JournalError
 from moorage_cluster.cli.kubelets import read_kubelets
-from moorage_cluster.cli.local_server import advertise, let_in, server_url
+from moorage_cluster.cli.local_server import advertise, server_url, write_admin_kubeconfig
 from moorage_cluster.cli.watching import watch as watch_files
 from moorage_cluster.dump import flattened
 from moorage_cluster.local import LocalCluster, LocalSettings, PreparedCluster
@@ -149,7 +149,7 @@ class _Plugins:
         """What the files say now."""
         return with_plugins(_configuration(self._config), self._files)
 
-    async def follow(self, cluster: LocalCluster) -> None:
+    async def reload_on_save(self, cluster: LocalCluster) -> None:
         """Let a cluster go on with what is saved; with what it has if that cannot be used."""
         if not self._is_watched:
             await asyncio.Event().wait()
@@ -232,7 +232,7 @@ async def _run(
         cluster = LocalCluster(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
-            let_in(kubeconfig, url, cluster.server)
+            write_admin_kubeconfig(kubeconfig, url, cluster.server)
             advertise(cluster.server, listener)
             server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
             stopped = asyncio.Event()
@@ -245,9 +245,9 @@ async def _run(
             await asyncio.wait((serving, *others), return_when=asyncio.FIRST_COMPLETED)
             if preparing.done() and preparing.exception() is None:
                 prepared = preparing.result()
-                _say_left_out(prepared)
-                _greet(url, kubeconfig)
-                following = asyncio.ensure_future(plugins.follow(cluster))
+                _print_left_out(prepared)
+                _print_access(url, kubeconfig)
+                following = asyncio.ensure_future(plugins.reload_on_save(cluster))
                 others.append(following)
                 await asyncio.wait(
                     (stopping, serving, running, following), return_when=asyncio.FIRST_COMPLETED
@@ -273,7 +273,7 @@ async def _prepare(
     return await cluster.prepare(files, dump)
 
 
-def _say_left_out(prepared: PreparedCluster) -> None:
+def _print_left_out(prepared: PreparedCluster) -> None:
     dump = prepared.dump
     for kind in sorted(dump.unknown_kinds):
         typer.echo(f"moorage up: left out {kind}: not served here", err=True)
@@ -285,7 +285,7 @@ def _say_left_out(prepared: PreparedCluster) -> None:
         typer.echo(f"moorage up: cannot create {line}", err=True)
 
 
-def _greet(url: str, kubeconfig: Path) -> None:
+def _print_access(url: str, kubeconfig: Path) -> None:
     typer.echo(f"A Kubernetes v{KUBERNETES_VERSION} cluster is up at {url}. In another terminal:")
     typer.echo(f"  export KUBECONFIG={kubeconfig.absolute()}")
     typer.echo("  kubectl get nodes")

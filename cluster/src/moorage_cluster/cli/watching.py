@@ -9,9 +9,9 @@ from typing import Final
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 
-_LOOK_SECONDS: Final = 0.3
+_POLL_SECONDS: Final = 0.3
 
-_Looks = dict[Path, tuple[int, int, int] | None]
+_Times = dict[Path, tuple[int, int, int] | None]
 """When each file was changed, its size and its number; None where there is no file."""
 
 Files = Callable[[], Iterable[Path]]
@@ -27,22 +27,22 @@ class Saved:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._known = self._last = self._look()
+        self._known = self._last = self._modification_times()
 
-    def look(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether files were saved since they were last known to be."""
-        now, before = self._look(), self._last
+        now, before = self._modification_times(), self._last
         self._last = now
-        known = {path: self._known.get(path, look) for path, look in now.items()}
+        known = {path: self._known.get(path, time) for path, time in now.items()}
         is_saved = now == before and now != known
         self._known = now if is_saved else known
         return is_saved
 
-    def _look(self) -> _Looks:
-        return {path: _look_of(path) for path in self._files()}
+    def _modification_times(self) -> _Times:
+        return {path: _modification_time(path) for path in self._files()}
 
 
-def _look_of(path: Path) -> tuple[int, int, int] | None:
+def _modification_time(path: Path) -> tuple[int, int, int] | None:
     try:
         found = path.stat()
     except OSError:
@@ -52,8 +52,8 @@ def _look_of(path: Path) -> tuple[int, int, int] | None:
 
 async def watch(files: Files, clock: Clock, saved: Callable[[], Awaitable[None]]) -> None:
     """Call back whenever files were saved, until cancelled."""
-    followed = Saved(files)
+    saved_files = Saved(files)
     while True:
-        await sleep(clock, _LOOK_SECONDS)
-        if followed.look():
+        await sleep(clock, _POLL_SECONDS)
+        if saved_files.has_changed():
             await saved()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from moorage.api.manifests import Manifest, labels_of
-from moorage.api.selectors import NOTHING, Selector, sound_selector
+from moorage.api.selectors import NOTHING, Selector, valid_selector
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD, Kind
 from moorage.http.errors import RequestError
@@ -32,7 +32,7 @@ def ready_selector(selector: Manifest) -> Selector:
     """A compiled selector; an empty one would own everything, so it matches nothing, like an invalid one."""
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return NOTHING
-    return sound_selector(selector)
+    return valid_selector(selector)
 
 
 def selects_nothing(owner: Manifest) -> bool:
@@ -49,12 +49,12 @@ def selects_labels(owner: Manifest, labels: Mapping[str, str]) -> bool:
     return ready_selector(selector).matches(labels)
 
 
-def follow_pods(controller: Controller, owner_kind: Kind) -> None:
+def watch_pods(controller: Controller, owner_kind: Kind) -> None:
     """Enqueue the owner of a pod whenever the pod changes, or those that may adopt it if it has none."""
     cluster = controller.cluster
     cluster.owned(POD)
 
-    def look(type: EventType, pod: Manifest, before: Manifest | None) -> None:
+    def enqueue(type: EventType, pod: Manifest, before: Manifest | None) -> None:
         owner, owner_before = controller_of(pod), controller_of(before) if before is not None else None
         for each in (owner, owner_before if owner_before != owner else None):
             if each is None or (each["apiVersion"], each["kind"]) != (
@@ -62,19 +62,19 @@ def follow_pods(controller: Controller, owner_kind: Kind) -> None:
                 owner_kind.name,
             ):
                 continue
-            controller.look(pod["metadata"]["namespace"], each["name"])
+            controller.enqueue(pod["metadata"]["namespace"], each["name"])
 
-    cluster.informer(POD).listeners.append(look)
-    follow_orphans(controller, POD, owner_kind)
+    cluster.informer(POD).listeners.append(enqueue)
+    watch_orphans(controller, POD, owner_kind)
 
 
-def follow_orphans(controller: Controller, kind: Kind, owner_kind: Kind) -> None:
+def watch_orphans(controller: Controller, kind: Kind, owner_kind: Kind) -> None:
     """Enqueue the owners that may adopt an object, when it appears or changes without having a controller."""
     cluster = controller.cluster
     cluster.orphans(kind)
     owners = cluster.within(owner_kind)
 
-    def look(type: EventType, obj: Manifest, before: Manifest | None) -> None:
+    def enqueue(type: EventType, obj: Manifest, before: Manifest | None) -> None:
         if type == "DELETED" or controller_of(obj) or is_deleted(obj):
             return
         labels = labels_of(obj)
@@ -83,9 +83,9 @@ def follow_orphans(controller: Controller, kind: Kind, owner_kind: Kind) -> None
         namespace = obj["metadata"].get("namespace", "")
         for owner in owners.get(namespace):
             if selects_labels(owner, labels):
-                controller.look(namespace, owner["metadata"]["name"])
+                controller.enqueue(namespace, owner["metadata"]["name"])
 
-    cluster.informer(kind).listeners.append(look)
+    cluster.informer(kind).listeners.append(enqueue)
 
 
 async def claim(
@@ -109,7 +109,7 @@ async def claim(
         if selector.matches(labels_of(obj)):
             claimed.append(obj)
         elif not is_deleted(owner):
-            await _let_go(cluster, kind, obj, uid)
+            await _release(cluster, kind, obj, uid)
     if is_deleted(owner):
         return claimed
     wanted = [
@@ -154,7 +154,7 @@ async def _adopt(
     return await _changed(cluster, kind, obj, {"metadata": meta})
 
 
-async def _let_go(cluster: Cluster, kind: Kind, obj: Manifest, owner_uid: str) -> None:
+async def _release(cluster: Cluster, kind: Kind, obj: Manifest, owner_uid: str) -> None:
     gone = [{"$patch": "delete", "uid": owner_uid}]
     await _changed(cluster, kind, obj, {"metadata": {"ownerReferences": gone, "uid": obj["metadata"]["uid"]}})
 

@@ -36,7 +36,7 @@ class Cluster:
         self._orphans: dict[Kind, Index[Manifest]] = {}
         self._by_namespace: dict[Kind, Index[Manifest]] = {}
         self._event_limits = EventLimits()
-        self._told: dict[tuple[str, ...], tuple[str, int]] = {}
+        self._recorded_events: dict[tuple[str, ...], tuple[str, int]] = {}
 
     # -- reading
 
@@ -113,13 +113,13 @@ class Cluster:
         if informer is None:
             return
 
-        def goes() -> bool:
+        def is_caught_up() -> bool:
             known = informer.get(namespace, name)
             return (
                 known is None or known["metadata"]["uid"] != uid or "deletionTimestamp" in known["metadata"]
             )
 
-        await informer.until(goes)
+        await informer.until(is_caught_up)
 
     async def _seen(self, kind: Kind, stored: Manifest) -> None:
         informer = self._informers.get(kind)
@@ -129,7 +129,9 @@ class Cluster:
         key, version = (meta.get("namespace", ""), meta["name"]), int(meta["resourceVersion"])
         await informer.until(lambda: _is_at(informer, key, version))
 
-    async def event(self, about: Manifest, type: str, reason: str, message: str, component: str) -> None:
+    async def record_event(
+        self, about: Manifest, type: str, reason: str, message: str, component: str
+    ) -> None:
         """Record an event about an object, as `kubectl describe` shows it.
 
         A repeated event raises the count of the first.
@@ -140,7 +142,9 @@ class Cluster:
         if not self._event_limits.take(component, meta["uid"], self.clock.now()):
             return
         same = (meta["uid"], type, reason, message, component)
-        if same in self._told and await self._told_again(namespace, same, timestamp(now)):
+        if same in self._recorded_events and await self._count_repeated_event(
+            namespace, same, timestamp(now)
+        ):
             return
         name = f"{meta['name']}.{self.random.getrandbits(64):016x}"
         event: Manifest = {
@@ -169,23 +173,23 @@ class Cluster:
             await self.client.create(CORE_EVENT, namespace, event)
         except RequestError:
             return  # A terminating namespace accepts no more events; nothing depends on them.
-        self._remember(same, name, 1)
+        self._cache_event(same, name, 1)
 
-    async def _told_again(self, namespace: str, same: tuple[str, ...], now: str) -> bool:
+    async def _count_repeated_event(self, namespace: str, same: tuple[str, ...], now: str) -> bool:
         """Raise the count of an event; False if it no longer exists."""
-        name, count = self._told.pop(same)
+        name, count = self._recorded_events.pop(same)
         patch = {"count": count + 1, "lastTimestamp": now}
         try:
             await self.client.patch(CORE_EVENT, namespace, name, patch, "merge")
         except RequestError:
             return False
-        self._remember(same, name, count + 1)
+        self._cache_event(same, name, count + 1)
         return True
 
-    def _remember(self, same: tuple[str, ...], name: str, count: int) -> None:
-        self._told[same] = (name, count)
-        if len(self._told) > _MAX_CACHED_EVENTS:
-            del self._told[next(iter(self._told))]
+    def _cache_event(self, same: tuple[str, ...], name: str, count: int) -> None:
+        self._recorded_events[same] = (name, count)
+        if len(self._recorded_events) > _MAX_CACHED_EVENTS:
+            del self._recorded_events[next(iter(self._recorded_events))]
 
 
 def _reader(kind: Kind) -> Callable[[bytes], Manifest]:

@@ -40,10 +40,10 @@ class Controller(ABC):
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._queue: dict[Key, None] = {}
-        self._woken = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._timers: dict[Key, tuple[float, Timer]] = {}
         self._failures: dict[Key, int] = {}
-        self._resting_until: dict[Key, float] = {}
+        self._delayed_until: dict[Key, float] = {}
         """Objects that took long to reconcile: their changes meanwhile are reconciled once."""
         self.is_busy = False
 
@@ -53,19 +53,19 @@ class Controller(ABC):
 
     # -- the queue
 
-    def look(self, namespace: str, name: str) -> None:
+    def enqueue(self, namespace: str, name: str) -> None:
         """Enqueue an object, unless it is queued already."""
-        until = self._resting_until.get((namespace, name))
+        until = self._delayed_until.get((namespace, name))
         if until is not None:
             rest = until - self.cluster.clock.now()
             if rest > 0:
-                self.look_after(namespace, name, rest)
+                self.enqueue_after(namespace, name, rest)
                 return
-            del self._resting_until[namespace, name]
+            del self._delayed_until[namespace, name]
         self._queue[namespace, name] = None
-        self._woken.set()
+        self._wakeup.set()
 
-    def look_after(self, namespace: str, name: str, seconds: float) -> None:
+    def enqueue_after(self, namespace: str, name: str, seconds: float) -> None:
         """Enqueue an object after a delay; the earliest such request counts."""
         key, due = (namespace, name), self.cluster.clock.now() + seconds
         known = self._timers.get(key)
@@ -74,33 +74,33 @@ class Controller(ABC):
                 return
             known[1].cancel()
 
-        def look() -> None:
+        def enqueue() -> None:
             self._timers.pop(key, None)
-            self.look(*key)
+            self.enqueue(*key)
 
-        self._timers[key] = (due, self.cluster.clock.call_later(seconds, look))
+        self._timers[key] = (due, self.cluster.clock.call_later(seconds, enqueue))
 
-    def follow(
+    def watch(
         self, kind: Kind, also: Callable[[EventType, Manifest, Manifest | None], None] | None = None
     ) -> None:
         """Enqueue objects of a kind whenever they change (or call `also` instead)."""
 
-        def look(type: EventType, obj: Manifest, before: Manifest | None) -> None:
-            self.look(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        def enqueue(type: EventType, obj: Manifest, before: Manifest | None) -> None:
+            self.enqueue(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
-        self.cluster.informer(kind).listeners.append(also or look)
+        self.cluster.informer(kind).listeners.append(also or enqueue)
 
-    def follow_owned(self, kind: Kind, owner_kind: str) -> None:
+    def watch_owned(self, kind: Kind, owner_kind: str) -> None:
         """Enqueue the controller of an object, if it is of a kind, whenever the object changes."""
         self.cluster.owned(kind)
 
-        def look(type: EventType, obj: Manifest, before: Manifest | None) -> None:
+        def enqueue(type: EventType, obj: Manifest, before: Manifest | None) -> None:
             for each in (obj, before):
                 owner = each and controller_of(each)
                 if each and owner and owner["kind"] == owner_kind:
-                    self.look(each["metadata"].get("namespace", ""), owner["name"])
+                    self.enqueue(each["metadata"].get("namespace", ""), owner["name"])
 
-        self.cluster.informer(kind).listeners.append(look)
+        self.cluster.informer(kind).listeners.append(enqueue)
 
     # -- reconciling
 
@@ -113,25 +113,25 @@ class Controller(ABC):
                 self.is_busy = True
                 began = self.cluster.clock.now()
                 await self._attempt(key)
-                self._rest(key, self.cluster.clock.now() - began)
+                self._delay_slow_key(key, self.cluster.clock.now() - began)
                 self.is_busy = False
-            self._woken.clear()
-            await self._woken.wait()
+            self._wakeup.clear()
+            await self._wakeup.wait()
 
-    def _rest(self, key: Key, seconds: float) -> None:
+    def _delay_slow_key(self, key: Key, seconds: float) -> None:
         """Delay the next reconciliation of an object that takes long, so that others get their turn."""
         if seconds > _SLOW_SECONDS:
             now = self.cluster.clock.now()
-            self._forget_rested(now)
-            self._resting_until[key] = now + min(seconds * _DELAY_FACTOR, _MAX_DELAY_SECONDS)
+            self._drop_expired_delays(now)
+            self._delayed_until[key] = now + min(seconds * _DELAY_FACTOR, _MAX_DELAY_SECONDS)
             if key in self._queue:
                 del self._queue[key]
-                self.look(*key)
+                self.enqueue(*key)
 
-    def _forget_rested(self, now: float) -> None:
+    def _drop_expired_delays(self, now: float) -> None:
         """Drop the entries of expired delays: deleted objects are never reconciled again."""
-        for key in [key for key, until in self._resting_until.items() if until <= now]:
-            del self._resting_until[key]
+        for key in [key for key, until in self._delayed_until.items() if until <= now]:
+            del self._delayed_until[key]
 
     @property
     def is_idle(self) -> bool:
@@ -150,11 +150,11 @@ class Controller(ABC):
             return
         self._failures.pop(key, None)
         if again is not None:
-            self.look_after(*key, again)
+            self.enqueue_after(*key, again)
 
     def _failed(self, key: Key, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         # Another client has written first; the next reconciliation reads what it wrote.
         if not (isinstance(error, RequestError) and error.is_conflict):
             log.warning("%s: %s/%s: %s", self.name, *key, error)
-        self.look_after(*key, backoff_seconds(failures, _INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))
+        self.enqueue_after(*key, backoff_seconds(failures, _INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS))

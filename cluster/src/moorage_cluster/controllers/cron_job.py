@@ -16,7 +16,7 @@ from moorage.http.errors import RequestError
 from moorage_cluster.controllers.cluster import Cluster, owner_reference
 from moorage_cluster.controllers.controller import Controller
 from moorage_cluster.controllers.job_pods import finished_condition
-from moorage_cluster.controllers.pods import is_deleted, is_namespace_going
+from moorage_cluster.controllers.pods import is_deleted, is_namespace_terminating
 from moorage_cluster.controllers.statuses import write_status
 
 _SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -48,8 +48,8 @@ class CronJobController(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._jobs = cluster.owned(JOB)
-        self.follow(CRON_JOB, self._changed)
-        self.follow_owned(JOB, "CronJob")
+        self.watch(CRON_JOB, self._changed)
+        self.watch_owned(JOB, "CronJob")
 
     def _changed(self, type: EventType, cron_job: Manifest, before: Manifest | None) -> None:
         """Enqueue a CronJob; after a change of its schedule only when its next time comes."""
@@ -59,9 +59,9 @@ class CronJobController(Controller):
                 wait = _seconds_to_next(cron_job, _schedule_of(cron_job), self.cluster.clock.utc_now())
             except _NoScheduleError:
                 wait = 0.0  # Reconciliation reports why.
-            self.look_after(meta["namespace"], meta["name"], wait or 0.0)
+            self.enqueue_after(meta["namespace"], meta["name"], wait or 0.0)
         else:
-            self.look(meta["namespace"], meta["name"])
+            self.enqueue(meta["namespace"], meta["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Count the jobs of one CronJob, delete the oldest, and start one if it is time."""
@@ -80,8 +80,10 @@ class CronJobController(Controller):
         await write_status(self.cluster, CRON_JOB, cron_job, status.written())
         return seconds
 
-    async def _tell(self, cron_job: Manifest, reason: str, message: str, type: str = "Normal") -> None:
-        await self.cluster.event(cron_job, type, reason, message, self.name)
+    async def _record_event(
+        self, cron_job: Manifest, reason: str, message: str, type: str = "Normal"
+    ) -> None:
+        await self.cluster.record_event(cron_job, type, reason, message, self.name)
 
     # -- existing jobs
 
@@ -94,16 +96,16 @@ class CronJobController(Controller):
             ended = finished_condition(job)
             if ended is None and uid not in status.active:
                 message = f"Saw a job that the controller did not create or forgot: {name}"
-                await self._tell(cron_job, "UnexpectedJob", message, "Warning")
+                await self._record_event(cron_job, "UnexpectedJob", message, "Warning")
             if ended is not None and uid in status.active:
                 del status.active[uid]
                 message = f"Saw completed job: {name}, condition: {ended['type']}"
-                await self._tell(cron_job, "SawCompletedJob", message)
+                await self._record_event(cron_job, "SawCompletedJob", message)
             if ended is not None and ended["type"] == "Complete":
                 status.succeeded_at(status_of(job).get("completionTime"))
         for uid in [each for each in status.active if each not in uids]:
             name = status.active.pop(uid)["name"]
-            await self._tell(cron_job, "MissingJob", f"Active job went missing: {name}")
+            await self._record_event(cron_job, "MissingJob", f"Active job went missing: {name}")
 
     async def _delete_old(self, cron_job: Manifest, jobs: Iterable[Manifest], status: _Status) -> None:
         """Keep only the newest of the jobs that have succeeded, and of those that have failed."""
@@ -117,10 +119,10 @@ class CronJobController(Controller):
         try:
             await self.cluster.delete(JOB, job, propagation="Background")
         except RequestError as error:
-            await self._tell(cron_job, "FailedDelete", f"Deleted job: {error}", "Warning")
+            await self._record_event(cron_job, "FailedDelete", f"Deleted job: {error}", "Warning")
             raise
         status.active.pop(job["metadata"]["uid"], None)
-        await self._tell(cron_job, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
+        await self._record_event(cron_job, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
 
     # -- the next job
 
@@ -133,12 +135,12 @@ class CronJobController(Controller):
             schedule = _schedule_of(cron_job)
             due = _due(cron_job, schedule, now)
         except _NoScheduleError as error:
-            await self._tell(cron_job, error.reason, str(error), "Warning")
+            await self._record_event(cron_job, error.reason, str(error), "Warning")
             return None
         if due.times > _MAX_MISSED_SCHEDULES:
             advice = "Set or decrease .spec.startingDeadlineSeconds or check clock skew"
             message = f"too many missed start times. {advice}"
-            await self._tell(cron_job, "TooManyMissedTimes", message, "Warning")
+            await self._record_event(cron_job, "TooManyMissedTimes", message, "Warning")
         if due.time is not None and await self._may_start(cron_job, status, due.time, now):
             await self._replace(cron_job, status)
             if job := await self._create(cron_job, due.time):
@@ -149,13 +151,13 @@ class CronJobController(Controller):
         deadline = cron_job["spec"].get("startingDeadlineSeconds")
         if deadline is not None and due + timedelta(seconds=deadline) < now:
             message = f"Missed scheduled time to start a job: {format_datetime(due)}"
-            await self._tell(cron_job, "MissSchedule", message, "Warning")
+            await self._record_event(cron_job, "MissSchedule", message, "Warning")
             return False
         if status.is_started(_job_name(cron_job, due), due):
             return False
         if cron_job["spec"]["concurrencyPolicy"] == "Forbid" and status.active:
             message = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            await self._tell(cron_job, "JobAlreadyActive", message)
+            await self._record_event(cron_job, "JobAlreadyActive", message)
             return False
         return True
 
@@ -175,11 +177,11 @@ class CronJobController(Controller):
         except RequestError as error:
             if error.already_exists:
                 return self._own_job(cron_job, wanted["metadata"]["name"])
-            if is_namespace_going(error):
+            if is_namespace_terminating(error):
                 return None
-            await self._tell(cron_job, "FailedCreate", f"Error creating job: {error}", "Warning")
+            await self._record_event(cron_job, "FailedCreate", f"Error creating job: {error}", "Warning")
             raise
-        await self._tell(cron_job, "SuccessfulCreate", f"Created job {job['metadata']['name']}")
+        await self._record_event(cron_job, "SuccessfulCreate", f"Created job {job['metadata']['name']}")
         return job
 
     def _own_job(self, cron_job: Manifest, name: str) -> Manifest | None:

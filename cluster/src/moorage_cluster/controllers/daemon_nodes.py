@@ -43,22 +43,22 @@ class Daemon:
             self._required, self._tolerations = required_nodes(pod), pod.spec.tolerations
         except InputError:
             self._required, self._tolerations = None, ()
-        self._verdicts: dict[str, tuple[Node, Eligibility]] = {}
+        self._evaluated: dict[str, tuple[Node, Eligibility]] = {}
 
-    def judge(self, node: Node) -> Eligibility:
+    def eligibility(self, node: Node) -> Eligibility:
         """The eligibility of a node for this set."""
-        known = self._verdicts.get(node.name)
+        known = self._evaluated.get(node.name)
         if known is not None and known[0] is node:
             return known[1]
-        verdict = self._verdict(node)
-        self._verdicts[node.name] = (node, verdict)
-        return verdict
+        eligible = self._evaluate(node)
+        self._evaluated[node.name] = (node, eligible)
+        return eligible
 
     def forget(self, node_name: str) -> None:
         """Drop the cached result of a deleted node."""
-        self._verdicts.pop(node_name, None)
+        self._evaluated.pop(node_name, None)
 
-    def _verdict(self, node: Node) -> Eligibility:
+    def _evaluate(self, node: Node) -> Eligibility:
         if self._node_name not in ("", node.name):
             return Eligibility(False, False)
         if self._required is None or not self._required.matches(node):

@@ -12,7 +12,7 @@ from moorage.api.node import Node
 from moorage.client.informer import EventType
 from moorage.client.kinds import CONTROLLER_REVISION, DAEMON_SET, NODE, POD
 from moorage.http.errors import RequestError
-from moorage_cluster.controllers.adoption import claim, follow_pods, selects_nothing
+from moorage_cluster.controllers.adoption import claim, selects_nothing, watch_pods
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller
 from moorage_cluster.controllers.daemon_nodes import Daemon, target_node, tied_to, with_tolerations
@@ -49,16 +49,16 @@ class DaemonSetController(Controller):
         self._nodes: dict[str, Node] = {}
         self._daemons: dict[str, Daemon] = {}
         self._retries = Retries(first_seconds=1.0, longest_seconds=900.0)
-        self.follow(DAEMON_SET, self._daemon_set_changed)
-        follow_pods(self, DAEMON_SET)
+        self.watch(DAEMON_SET, self._daemon_set_changed)
+        watch_pods(self, DAEMON_SET)
         self.cluster.owned(CONTROLLER_REVISION)
         self.cluster.orphans(CONTROLLER_REVISION)
-        self.follow(NODE, self._node_changed)
+        self.watch(NODE, self._node_changed)
 
     def _daemon_set_changed(self, type: EventType, obj: Manifest, before: Manifest | None) -> None:
         if type == "DELETED":
             self._daemons.pop(obj["metadata"]["uid"], None)
-        self.look(obj["metadata"]["namespace"], name_of(obj))
+        self.enqueue(obj["metadata"]["namespace"], name_of(obj))
 
     def _node_changed(self, type: EventType, obj: Manifest, before: Manifest | None) -> None:
         """Most node updates are irrelevant here; only labels and taints count."""
@@ -75,7 +75,7 @@ class DaemonSetController(Controller):
             except InputError:
                 self._nodes.pop(name, None)
         for namespace, daemon_set in self.cluster.informer(DAEMON_SET).objects:
-            self.look(namespace, daemon_set)
+            self.enqueue(namespace, daemon_set)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Reconcile one set's pods with its nodes, advance its update by one step, and write its status."""
@@ -137,13 +137,13 @@ class DaemonSetController(Controller):
         again: float | None = None
         for name, node in self._nodes.items():
             pods = by_node.get(name, [])
-            verdict = daemon.judge(node)
-            if verdict.runs and not pods:
+            eligible = daemon.eligibility(node)
+            if eligible.runs and not pods:
                 changes.create.append(name)
-            elif not verdict.stays:
+            elif not eligible.stays:
                 changes.delete.extend(pod for pod in pods if not is_deleted(pod))
             elif pods:
-                wait = await self._tidy(obj, name, pods, revision, verdict.runs, changes)
+                wait = await self._tidy(obj, name, pods, revision, eligible.runs, changes)
                 again = min(again or wait, wait) if wait is not None else again
         for name, pods in by_node.items():
             if name not in self._nodes:
@@ -163,10 +163,10 @@ class DaemonSetController(Controller):
                 key = (obj["metadata"]["uid"], obj["metadata"].get("generation", 0), node)
                 again = self._retries.wait(key, self.cluster.clock.now())
                 if again is None:
-                    await self._tell_ended(obj, pod, node)
+                    await self._record_ended(obj, pod, node)
                     changes.delete.append(pod)
             elif phase_of(pod) == "Succeeded":
-                await self._tell_ended(obj, pod, node)
+                await self._record_ended(obj, pod, node)
                 changes.delete.append(pod)
             else:
                 running.append(pod)
@@ -184,22 +184,22 @@ class DaemonSetController(Controller):
             changes.delete.append(old[0])
         return again
 
-    async def _tell_ended(self, obj: Manifest, pod: Manifest, node: str) -> None:
+    async def _record_ended(self, obj: Manifest, pod: Manifest, node: str) -> None:
         subject = f"{pod['metadata']['namespace']}/{name_of(pod)} on node {node}"
         if phase_of(pod) == "Failed":
             event = ("Warning", "FailedDaemonPod", f"Found failed daemon pod {subject}, will try to kill it")
         else:
             message = f"Found succeeded daemon pod {subject}, will try to delete it"
             event = ("Normal", "SucceededDaemonPod", message)
-        await self.cluster.event(obj, *event, self.name)
+        await self.cluster.record_event(obj, *event, self.name)
 
     def _renewed(self, obj: Manifest, daemon: Daemon, revision: str) -> Changes:
-        desired = sum(daemon.judge(node).runs for node in self._nodes.values())
+        desired = sum(daemon.eligibility(node).runs for node in self._nodes.values())
         max_surge, max_unavailable = limits(obj, desired)
 
         def runs_on(name: str) -> bool:
             node = self._nodes.get(name)
-            return node is not None and daemon.judge(node).runs
+            return node is not None and daemon.eligibility(node).runs
 
         rollout = Rollout(
             self._pods_by_node(obj),
@@ -223,8 +223,8 @@ class DaemonSetController(Controller):
             await create_pod(self.cluster, obj, pod, self.name)
 
         refusal = await slow_start(min(len(changes.create), BURST), create)
-        going = changes.delete[:BURST]
-        return await together(delete_pod(self.cluster, obj, pod, self.name) for pod in going) or refusal
+        to_delete = changes.delete[:BURST]
+        return await together(delete_pod(self.cluster, obj, pod, self.name) for pod in to_delete) or refusal
 
     # -- pods
 
@@ -243,7 +243,7 @@ class DaemonSetController(Controller):
         first: list[Manifest] = []
         for name, node in self._nodes.items():
             pods = by_node.get(name, [])
-            if daemon.judge(node).runs:
+            if daemon.eligibility(node).runs:
                 desired += 1
                 first += pods[:1]
             elif pods:

@@ -35,11 +35,11 @@ class DecodedObjects(Generic[T]):
         decoded = None if type == "DELETED" else self._decoded(key, obj)
         if decoded is not None:
             self.objects[key] = decoded
-            self._tell("ADDED" if known is None else "MODIFIED", decoded, known)
+            self._record_event("ADDED" if known is None else "MODIFIED", decoded, known)
         elif known is not None:
-            self._tell("DELETED", known, known)
+            self._record_event("DELETED", known, known)
 
-    def _tell(self, type: EventType, obj: T, before: T | None) -> None:
+    def _record_event(self, type: EventType, obj: T, before: T | None) -> None:
         for listener in self.listeners:
             listener(type, obj, before)
 

@@ -9,7 +9,7 @@ from moorage.api.manifests import Manifest, annotations_of, status_of
 from moorage.client.informer import EventType
 from moorage.client.kinds import DEPLOYMENT, POD, REPLICA_SET
 from moorage.http.errors import RequestError
-from moorage_cluster.controllers.adoption import claim, follow_orphans, selects_nothing
+from moorage_cluster.controllers.adoption import claim, selects_nothing, watch_orphans
 from moorage_cluster.controllers.cluster import Cluster, controller_of
 from moorage_cluster.controllers.controller import Controller
 from moorage_cluster.controllers.deployment_progress import (
@@ -37,7 +37,7 @@ from moorage_cluster.controllers.deployment_sets import (
     size_of,
     sort_out,
 )
-from moorage_cluster.controllers.pods import is_deleted, is_finished, is_namespace_going
+from moorage_cluster.controllers.pods import is_deleted, is_finished, is_namespace_terminating
 from moorage_cluster.controllers.statuses import with_condition, write_status
 from moorage_cluster.controllers.templates import without_label
 
@@ -51,11 +51,11 @@ class DeploymentController(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.follow(DEPLOYMENT)
-        self.follow_owned(REPLICA_SET, DEPLOYMENT.name)
-        follow_orphans(self, REPLICA_SET, DEPLOYMENT)
+        self.watch(DEPLOYMENT)
+        self.watch_owned(REPLICA_SET, DEPLOYMENT.name)
+        watch_orphans(self, REPLICA_SET, DEPLOYMENT)
         self.cluster.owned(POD)
-        self.follow(POD, self._pod_changed)
+        self.watch(POD, self._pod_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         """A deployment that recreates its pods waits until the last old one has ended."""
@@ -69,7 +69,7 @@ class DeploymentController(Controller):
             return
         deployment = self.cluster.informer(DEPLOYMENT).get(namespace, workload["name"])
         if deployment is not None and not is_rolling(deployment):
-            self.look(namespace, workload["name"])
+            self.enqueue(namespace, workload["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Advance one deployment by a step: scale one set up or some down, then write its status."""
@@ -84,20 +84,20 @@ class DeploymentController(Controller):
             return None
         conditions = conditions_after_pausing(deployment, now)
         if sets.new is not None:
-            deployment, conditions, sets = await self._kept_up(deployment, conditions, sets)
+            deployment, conditions, sets = await self._sync_revision(deployment, conditions, sets)
         is_paused = bool(deployment["spec"].get("paused"))
         if is_paused or is_resized(deployment, sets):
-            await self._scale(deployment, resized(deployment, sets), tell_all=True)
+            await self._scale(deployment, resized(deployment, sets), annotate=True)
             if is_paused:
                 await self._clean_up(deployment, sets.old)
-            sets = self._fresh(deployment, sets)
+            sets = self._refreshed(deployment, sets)
             await self._write(deployment, counted_status(deployment, sets, conditions, now))
             return None
         if is_rolling(deployment):
             deployment, conditions, sets = await self._roll(deployment, conditions, sets)
         else:
             deployment, conditions, sets = await self._recreate(deployment, conditions, sets)
-        sets = self._fresh(deployment, sets)
+        sets = self._refreshed(deployment, sets)
         status = rollout_status(deployment, sets, conditions, now)
         await self._write(deployment, status)
         return seconds_to_deadline(deployment, status, now)
@@ -105,7 +105,7 @@ class DeploymentController(Controller):
     async def _write(self, deployment: Manifest, status: Manifest) -> None:
         await write_status(self.cluster, DEPLOYMENT, deployment, status)
 
-    def _fresh(self, deployment: Manifest, sets: Sets) -> Sets:
+    def _refreshed(self, deployment: Manifest, sets: Sets) -> Sets:
         """The sets after the last writes."""
         known = self.cluster.owned(REPLICA_SET).get(deployment["metadata"]["uid"])
         names = {each["metadata"]["name"] for each in sets.all}
@@ -143,7 +143,7 @@ class DeploymentController(Controller):
 
     # -- the new set
 
-    async def _kept_up(
+    async def _sync_revision(
         self, deployment: Manifest, conditions: list[Manifest], sets: Sets
     ) -> tuple[Manifest, list[Manifest], Sets]:
         """Give the new set the newest revision and the deployment's annotations; update the deployment."""
@@ -192,16 +192,18 @@ class DeploymentController(Controller):
                     await self._count_collision(deployment)
                     raise
                 return await self._with_revision(deployment, known), conditions, Sets(known, sets.old)
-            if not is_namespace_going(error):
+            if not is_namespace_terminating(error):
                 message = f'Failed to create new replica set "{name}": {error}'
                 if has_deadline:
                     failed = progressing(now, "False", "ReplicaSetCreateError", message)
                     await self._write(deployment, {"conditions": with_condition(conditions, failed)})
-                await self.cluster.event(deployment, "Warning", "ReplicaSetCreateError", message, self.name)
+                await self.cluster.record_event(
+                    deployment, "Warning", "ReplicaSetCreateError", message, self.name
+                )
             raise
         if size > 0:
             message = f"Scaled up replica set {name} from 0 to {size}"
-            await self.cluster.event(deployment, "Normal", "ScalingReplicaSet", message, self.name)
+            await self.cluster.record_event(deployment, "Normal", "ScalingReplicaSet", message, self.name)
         if has_deadline:
             made = progressing(now, "True", "NewReplicaSetCreated", f'Created new replica set "{name}"')
             conditions = with_condition(conditions, made)
@@ -226,16 +228,16 @@ class DeploymentController(Controller):
 
     # -- scaling sets
 
-    async def _scale(self, deployment: Manifest, sizes: Sizes, tell_all: bool = False) -> bool:
-        """Scale sets; returns whether any has changed. `tell_all`: also annotate others with the total."""
+    async def _scale(self, deployment: Manifest, sizes: Sizes, annotate: bool = False) -> bool:
+        """Scale sets; returns whether any has changed. `annotate`: also annotate others with the total."""
         is_scaled = False
-        told = replica_annotations(deployment)
+        annotated = replica_annotations(deployment)
         for replica_set, size in sizes:
             before, known = size_of(replica_set), annotations_of(replica_set)
-            is_told = told.items() <= known.items()
-            if size == before and (is_told or not tell_all):
+            is_annotated = annotated.items() <= known.items()
+            if size == before and (is_annotated or not annotate):
                 continue
-            change = {"metadata": {"annotations": told}, "spec": {"replicas": size}}
+            change = {"metadata": {"annotations": annotated}, "spec": {"replicas": size}}
             await self.cluster.patch(REPLICA_SET, replica_set, change)
             if size == before:
                 continue
@@ -243,7 +245,7 @@ class DeploymentController(Controller):
             direction = "up" if size > before else "down"
             name = replica_set["metadata"]["name"]
             message = f"Scaled {direction} replica set {name} from {before} to {size}"
-            await self.cluster.event(deployment, "Normal", "ScalingReplicaSet", message, self.name)
+            await self.cluster.record_event(deployment, "Normal", "ScalingReplicaSet", message, self.name)
         return is_scaled
 
     async def _clean_up_when_complete(self, deployment: Manifest, sets: Sets) -> None:

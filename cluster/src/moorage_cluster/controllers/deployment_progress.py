@@ -51,9 +51,13 @@ def counted_status(deployment: Manifest, sets: Sets, conditions: list[Manifest],
     available = counted(sets.all, "availableReplicas")
     _, max_unavailable = fenceposts(deployment)
     if available >= size_of(deployment) - max_unavailable:
-        verdict = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        availability = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
-        verdict = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+        availability = (
+            "False",
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+        )
     return {
         "observedGeneration": deployment["metadata"].get("generation", 0),
         "replicas": counted(sets.all, "replicas"),
@@ -62,7 +66,7 @@ def counted_status(deployment: Manifest, sets: Sets, conditions: list[Manifest],
         "availableReplicas": available,
         "unavailableReplicas": max(0, total_size(sets.all) - available),
         "terminatingReplicas": counted(sets.all, "terminatingReplicas"),
-        "conditions": with_condition(conditions, new_condition(now, AVAILABLE, *verdict, updated=True)),
+        "conditions": with_condition(conditions, new_condition(now, AVAILABLE, *availability, updated=True)),
     }
 
 

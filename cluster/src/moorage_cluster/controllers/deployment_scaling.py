@@ -24,8 +24,8 @@ Sizes = list[tuple[Manifest, int]]
 
 def is_resized(deployment: Manifest, sets: Sets) -> bool:
     """Whether the deployment's size differs from the one in its sets' annotations."""
-    told = (annotation_number(each, DESIRED_REPLICAS) for each in sets.active)
-    return any(desired is not None and desired != size_of(deployment) for desired in told)
+    annotated = (annotation_number(each, DESIRED_REPLICAS) for each in sets.active)
+    return any(desired is not None and desired != size_of(deployment) for desired in annotated)
 
 
 def new_size(deployment: Manifest, sets: Sets) -> int:

@@ -8,7 +8,7 @@ from typing import Final
 
 from moorage.api.conditions import find_condition, is_ready
 from moorage.api.manifests import Manifest, copy, labels_of, moment, status_of, timestamp
-from moorage.api.selectors import Selector, sound_selector
+from moorage.api.selectors import Selector, valid_selector
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD, POD_DISRUPTION_BUDGET
 from moorage.http.errors import RequestError
@@ -42,8 +42,8 @@ class Disruption(Controller):
         self._pods = cluster.within(POD)
         self._scales = Scales(cluster)
         self._selectors: dict[str, dict[Key, Selector]] = {}
-        self.follow(POD_DISRUPTION_BUDGET, self._budget_changed)
-        self.follow(POD, self._pod_changed)
+        self.watch(POD_DISRUPTION_BUDGET, self._budget_changed)
+        self.watch(POD, self._pod_changed)
 
     def _budget_changed(self, type: EventType, budget: Manifest, before: Manifest | None) -> None:
         namespace, name = budget["metadata"]["namespace"], budget["metadata"]["name"]
@@ -53,8 +53,8 @@ class Disruption(Controller):
             if not selectors:
                 del self._selectors[namespace]
         elif before is None or before["spec"] != budget["spec"]:
-            selectors[namespace, name] = sound_selector(budget["spec"].get("selector"))
-        self.look(namespace, name)
+            selectors[namespace, name] = valid_selector(budget["spec"].get("selector"))
+        self.enqueue(namespace, name)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         if type == "MODIFIED" and before and _what_counts(pod) == _what_counts(before):
@@ -62,7 +62,7 @@ class Disruption(Controller):
         labels = [labels_of(each) for each in (pod, before) if each]
         for key, selector in self._selectors.get(pod["metadata"]["namespace"], {}).items():
             if any(selector.matches(each) for each in labels):
-                self.look(*key)
+                self.enqueue(*key)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Bring one budget's status up to date."""
@@ -72,12 +72,14 @@ class Disruption(Controller):
         selector = self._selectors[namespace][namespace, name]
         pods = [pod for pod in self._pods.get(namespace) if selector.matches(labels_of(pod))]
         if not pods:
-            await self.cluster.event(budget, "Normal", "NoPods", "No matching pods found", COMPONENT)
+            await self.cluster.record_event(budget, "Normal", "NoPods", "No matching pods found", COMPONENT)
         try:
             expected, desired = await self._expected(budget, pods)
         except (UnknownScaleError, RequestError) as error:
             message = f"Failed to calculate the number of expected pods: {error}"
-            await self.cluster.event(budget, "Warning", "CalculateExpectedPodCountFailed", message, COMPONENT)
+            await self.cluster.record_event(
+                budget, "Warning", "CalculateExpectedPodCountFailed", message, COMPONENT
+            )
             await self._write(budget, self._failed_status(budget, str(error)))
             return _RETRY_SECONDS
         disrupted, recheck_after = await self._still_disrupted(budget, pods)
@@ -110,7 +112,7 @@ class Disruption(Controller):
                 'behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an '
                 "integer value."
             )
-            await self.cluster.event(budget, "Warning", "UnmanagedPods", message, COMPONENT)
+            await self.cluster.record_event(budget, "Warning", "UnmanagedPods", message, COMPONENT)
         return expected
 
     async def _still_disrupted(
@@ -129,7 +131,7 @@ class Disruption(Controller):
             if left <= 0:
                 where = budget["metadata"]["namespace"]
                 message = f"Pod was expected by PDB {where}/{where} to be deleted but it wasn't"
-                await self.cluster.event(pod, "Warning", "NotDeleted", message, COMPONENT)
+                await self.cluster.record_event(pod, "Warning", "NotDeleted", message, COMPONENT)
                 continue
             still[name] = known[name]
             recheck_after = left if recheck_after is None else min(recheck_after, left)
@@ -191,11 +193,11 @@ class StaleDisruption(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._pods = cluster.informer(POD)
-        self.follow(POD, self._pod_changed)
+        self.watch(POD, self._pod_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         if type != "DELETED" and _is_to_be_disrupted(pod):
-            self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
+            self.enqueue(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Set the condition of one pod to False, if it is stale."""
@@ -235,8 +237,8 @@ def _is_to_be_disrupted(pod: Manifest) -> bool:
 def _what_counts(pod: Manifest) -> tuple[object, ...]:
     """The fields of a pod that budgets depend on."""
     meta = pod["metadata"]
-    is_going = "deletionTimestamp" in meta
-    return is_going, is_ready(pod), meta.get("labels"), meta.get("ownerReferences")
+    is_terminating = "deletionTimestamp" in meta
+    return is_terminating, is_ready(pod), meta.get("labels"), meta.get("ownerReferences")
 
 
 def _is_healthy(pod: Manifest, disrupted: dict[str, str]) -> bool:

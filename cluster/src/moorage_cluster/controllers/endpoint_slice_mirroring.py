@@ -34,9 +34,9 @@ class EndpointSliceMirroringController(Controller):
         self._endpoints = cluster.informer(ENDPOINTS)
         self._services = cluster.informer(SERVICE)
         self._slices = SliceWriter(cluster, _MANAGER)
-        self.follow(ENDPOINTS)
-        self.follow(SERVICE)
-        self.follow_owned(ENDPOINT_SLICE, "Endpoints")
+        self.watch(ENDPOINTS)
+        self.watch(SERVICE)
+        self.watch_owned(ENDPOINT_SLICE, "Endpoints")
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Bring the slices of one Endpoints up to date; those of a deleted one are garbage collected."""

@@ -74,7 +74,7 @@ class EndpointSliceController(ServiceEndpointsController):
         super().__init__(cluster)
         self._slices = SliceWriter(cluster, _MANAGER)
         self._nodes = cluster.informer(NODE)
-        self.follow_owned(ENDPOINT_SLICE, "Service")
+        self.watch_owned(ENDPOINT_SLICE, "Service")
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Bring the slices of one service up to date; those of a deleted service are garbage collected."""

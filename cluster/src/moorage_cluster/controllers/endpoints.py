@@ -87,16 +87,16 @@ class EndpointsController(ServiceEndpointsController):
 
 def _subsets(service: Manifest, pods: Iterable[Manifest]) -> list[Manifest]:
     """Addresses with their ports; ports with the same pods are in one subset."""
-    everybody = bool(service["spec"].get("publishNotReadyAddresses"))
+    publish_not_ready = bool(service["spec"].get("publishNotReadyAddresses"))
     addresses: dict[str, tuple[Manifest, bool]] = {}
     by_port: dict[Port | None, list[str]] = {}
     for pod in pods:
         address = _address(service, pod)
-        is_going = "deletionTimestamp" in pod["metadata"]
-        if address is None or is_finished(pod) or (is_going and not everybody):
+        is_terminating = "deletionTimestamp" in pod["metadata"]
+        if address is None or is_finished(pod) or (is_terminating and not publish_not_ready):
             continue
         uid = pod["metadata"]["uid"]
-        addresses[uid] = (address, everybody or is_ready(pod))
+        addresses[uid] = (address, publish_not_ready or is_ready(pod))
         for port in _ports(service, pod):
             by_port.setdefault(port, []).append(uid)
     together: dict[tuple[str, ...], list[Port | None]] = {}

@@ -9,7 +9,7 @@ from moorage.api.conditions import find_condition, is_ready
 from moorage.api.manifests import Manifest, status_of, timestamp
 from moorage.client.kinds import JOB, POD
 from moorage.http.errors import RequestError
-from moorage_cluster.controllers.adoption import claim, follow_pods, selects_nothing
+from moorage_cluster.controllers.adoption import claim, selects_nothing, watch_pods
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller, Key
 from moorage_cluster.controllers.job_conditions import (
@@ -37,7 +37,7 @@ from moorage_cluster.controllers.job_pods import (
     untrack,
 )
 from moorage_cluster.controllers.job_tally import JobTally, failure_count, is_indexed
-from moorage_cluster.controllers.pod_ranking import first_to_go
+from moorage_cluster.controllers.pod_ranking import pods_to_delete
 from moorage_cluster.controllers.pods import (
     BURST,
     create_pod,
@@ -67,8 +67,8 @@ class JobController(Controller):
         super().__init__(cluster)
         self._backoffs: dict[Key, tuple[str, BackoffRecord]] = {}
         """With the job's uid: another job may reuse the name."""
-        self.follow(JOB)
-        follow_pods(self, JOB)
+        self.watch(JOB)
+        watch_pods(self, JOB)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Create or delete pods of one job, count finished ones, and finish the job when it is due."""
@@ -84,20 +84,20 @@ class JobController(Controller):
         if not started and not is_suspended(job):
             started = timestamp(now)
         backoff = self._backoff(job).after(tally.new_succeeded, tally.new_failed)
-        verdict = job_conclusion(tally, started, now)
+        conclusion = job_conclusion(tally, started, now)
         outcome, draft = _Outcome(), {"startTime": started}
-        if verdict is not None:
+        if conclusion is not None:
             outcome = _Outcome(await self._delete(job, tally.active))
         elif not is_deleted(job):
             outcome = await self._manage(tally, backoff, now)
             enough = tally.completions if _has_completions(job) else 1
             if tally.succeeded >= enough and not any(map(is_active, self._pods(job))):
-                verdict = COMPLETE
+                conclusion = COMPLETE
             else:
                 draft |= await self._suspension(job, started, now)
         if outcome.refusal is not None:
-            verdict = None
-        await self._count(tally, verdict, draft, backoff, now)
+            conclusion = None
+        await self._count(tally, conclusion, draft, backoff, now)
         if outcome.refusal is not None:
             raise outcome.refusal
         due = deadline(job, started)
@@ -167,13 +167,13 @@ class JobController(Controller):
             failures += 1
         else:
             ignored += 1
-        told = {FAILURE_COUNT: str(failures)}
-        return wait, told | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
+        failure_counts = {FAILURE_COUNT: str(failures)}
+        return wait, failure_counts | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
 
     def _extra(self, tally: JobTally, at_least: int, now: datetime) -> list[Manifest]:
         """Active pods to delete: those of unwanted or duplicate indexes, then by deletion rank."""
         if not is_indexed(tally.job):
-            return first_to_go(tally.active, at_least, [], now) if at_least else []
+            return pods_to_delete(tally.active, at_least, [], now) if at_least else []
         by_index: dict[int, list[Manifest]] = {}
         extra: list[Manifest] = []
         for pod in tally.active:
@@ -184,11 +184,11 @@ class JobController(Controller):
                 by_index.setdefault(index, []).append(pod)
         left: list[Manifest] = []
         for pods in by_index.values():
-            going = first_to_go(pods, len(pods) - 1, [], now) if len(pods) > 1 else []
-            extra += going
-            left += [pod for pod in pods if pod not in going]
+            to_delete = pods_to_delete(pods, len(pods) - 1, [], now) if len(pods) > 1 else []
+            extra += to_delete
+            left += [pod for pod in pods if pod not in to_delete]
         if len(extra) < at_least:
-            extra += first_to_go(left, at_least - len(extra), [], now)
+            extra += pods_to_delete(left, at_least - len(extra), [], now)
         return extra
 
     async def _create(self, job: Manifest, index: int | None, annotations: dict[str, str]) -> None:
@@ -217,17 +217,17 @@ class JobController(Controller):
             return {}
         others = [each for each in conditions if each["type"] != "Suspended"]
         if is_suspended(job):
-            await self.cluster.event(job, "Normal", "Suspended", "Job suspended", self.name)
+            await self.cluster.record_event(job, "Normal", "Suspended", "Job suspended", self.name)
             note = job_condition(now, "Suspended", "True", "JobSuspended", "Job suspended")
             return {"conditions": [*others, note], "startTime": None}
-        await self.cluster.event(job, "Normal", "Resumed", "Job resumed", self.name)
+        await self.cluster.record_event(job, "Normal", "Resumed", "Job resumed", self.name)
         note = job_condition(now, "Suspended", "False", "JobResumed", "Job resumed")
         return {"conditions": [*others, note], "startTime": timestamp(now)}
 
     async def _count(
         self,
         tally: JobTally,
-        verdict: JobConclusion | None,
+        conclusion: JobConclusion | None,
         draft: Manifest,
         backoff: BackoffRecord,
         now: datetime,
@@ -235,10 +235,12 @@ class JobController(Controller):
         """Count finished pods, remove their finalizers, and finish the job once none is left."""
         job = tally.job
         conditions: list[Manifest] = draft.get("conditions") or status_of(job).get("conditions") or []
-        if verdict is not None and not find_condition({"conditions": conditions}, verdict.type):
-            note = job_condition(now, verdict.type, "True", verdict.reason, verdict.message)
+        if conclusion is not None and not find_condition({"conditions": conditions}, conclusion.type):
+            note = job_condition(now, conclusion.type, "True", conclusion.reason, conclusion.message)
             conditions = [*conditions, note]
-        done, is_all = tally.to_count(verdict is not None, verdict is not None and verdict.is_failure)
+        done, is_all = tally.to_count(
+            conclusion is not None, conclusion is not None and conclusion.is_failure
+        )
         draft = {**draft, "conditions": conditions, **self._running(job)}
         job = await write_status(self.cluster, JOB, job, {**draft, **tally.counts()})
         meta = job["metadata"]
@@ -248,15 +250,15 @@ class JobController(Controller):
             raise refusal
         tally.count()
         draft |= self._running(job)
-        is_over = verdict is not None and is_all and not draft["terminating"]
-        if verdict is not None and is_over:
-            end = job_condition(now, verdict.final_type, "True", verdict.reason, verdict.message)
+        is_over = conclusion is not None and is_all and not draft["terminating"]
+        if conclusion is not None and is_over:
+            end = job_condition(now, conclusion.final_type, "True", conclusion.reason, conclusion.message)
             draft["conditions"] = [*conditions, end]
-            if not verdict.is_failure:
+            if not conclusion.is_failure:
                 draft["completionTime"] = end["lastTransitionTime"]
         await write_status(self.cluster, JOB, job, {**draft, **tally.counts()})
-        if verdict is not None and is_over:
-            await self._tell_end(job, tally, verdict)
+        if conclusion is not None and is_over:
+            await self._record_end(job, tally, conclusion)
 
     def _running(self, job: Manifest) -> Manifest:
         pods = self._pods(job)
@@ -267,14 +269,14 @@ class JobController(Controller):
             "terminating": sum(map(is_terminating, pods)),
         }
 
-    async def _tell_end(self, job: Manifest, tally: JobTally, verdict: JobConclusion) -> None:
-        if verdict.is_failure:
-            await self.cluster.event(job, "Warning", verdict.reason, verdict.message, self.name)
+    async def _record_end(self, job: Manifest, tally: JobTally, conclusion: JobConclusion) -> None:
+        if conclusion.is_failure:
+            await self.cluster.record_event(job, "Warning", conclusion.reason, conclusion.message, self.name)
             return
         if _has_completions(job) and tally.succeeded > tally.completions:
             message = "Too many succeeded pods running after completion count reached"
-            await self.cluster.event(job, "Warning", "TooManySucceededPods", message, self.name)
-        await self.cluster.event(job, "Normal", "Completed", "Job completed", self.name)
+            await self.cluster.record_event(job, "Warning", "TooManySucceededPods", message, self.name)
+        await self.cluster.record_event(job, "Normal", "Completed", "Job completed", self.name)
 
 
 def _has_completions(job: Manifest) -> bool:

@@ -87,9 +87,9 @@ def job_conclusion(tally: JobTally, started: str | None, now: datetime) -> JobCo
 def _policy_failure(tally: JobTally) -> str:
     for pod in tally.pods:
         if is_failed(tally.job, pod):
-            judgement = apply_failure_policy(tally.job, pod)
-            if judgement.action == "FailJob":
-                return judgement.message
+            decision = apply_failure_policy(tally.job, pod)
+            if decision.action == "FailJob":
+                return decision.message
     return ""
 
 

@@ -18,17 +18,17 @@ class JobFinalizerController(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         cluster.owned(POD)
-        self.follow(POD, self._pod_changed)
-        self.follow(JOB, self._job_changed)
+        self.watch(POD, self._pod_changed)
+        self.watch(JOB, self._job_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         if type != "DELETED" and is_tracked(pod) and self._is_left_over(pod):
-            self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
+            self.enqueue(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     def _job_changed(self, type: EventType, job: Manifest, before: Manifest | None) -> None:
         if type == "DELETED" or is_finished_job(job):
             for pod in self.cluster.owned(POD).get(job["metadata"]["uid"]):
-                self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
+                self.enqueue(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Remove the finalizer from one pod, if no job counts it."""

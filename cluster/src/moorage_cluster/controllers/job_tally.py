@@ -134,9 +134,9 @@ class JobTally:
             return set()
         found = parse_indexes(status_of(self.job).get("failedIndexes") or "", self.completions)
         for pod in self.new_failed:
-            index, judgement = index_of(pod), apply_failure_policy(self.job, pod)
-            is_last = judgement.counts and failure_count(pod) >= limit
-            if index is not None and (judgement.action == "FailIndex" or is_last):
+            index, decision = index_of(pod), apply_failure_policy(self.job, pod)
+            is_last = decision.counts and failure_count(pod) >= limit
+            if index is not None and (decision.action == "FailIndex" or is_last):
                 found.add(index)
         return found
 

@@ -19,7 +19,7 @@ class JobTtlController(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.follow(JOB)
+        self.watch(JOB)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Delete one job, if its TTL has expired."""

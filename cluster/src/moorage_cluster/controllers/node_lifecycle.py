@@ -17,9 +17,9 @@ from moorage_cluster.controllers.controller import Controller
 from moorage_cluster.controllers.node_conditions import READY, changed_condition, patch_pod_status
 from moorage_cluster.controllers.node_taints import (
     changed_taints,
-    drive_out_taint,
-    is_driving_out,
-    keep_away_taints,
+    has_no_execute_taint,
+    no_execute_taint,
+    no_schedule_taints,
 )
 from moorage_cluster.controllers.node_zones import Zones, zone_of
 
@@ -49,12 +49,12 @@ class NodeLifecycle(Controller):
         self._pods = cluster.informer(POD)
         self._pods_on = Index(self._pods, _node_names)
         self._zones = Zones()
-        self._heard_at: dict[str, float] = {}
+        self._last_seen: dict[str, float] = {}
         self._registered: dict[str, Manifest] = {}
         self._all_disrupted = False
-        self.follow(NODE, self._node_changed)
-        self.follow(LEASE, self._lease_changed)
-        self.follow(POD, self._pod_changed)
+        self.watch(NODE, self._node_changed)
+        self.watch(LEASE, self._lease_changed)
+        self.watch(POD, self._pod_changed)
 
     # -- heartbeats
 
@@ -63,73 +63,73 @@ class NodeLifecycle(Controller):
         if meta["namespace"] == _LEASES and (
             before is None or before["spec"].get("renewTime") != lease["spec"].get("renewTime")
         ):
-            self._heard_at[meta["name"]] = self.cluster.clock.now()
+            self._last_seen[meta["name"]] = self.cluster.clock.now()
 
     def _node_changed(self, type: EventType, node: Manifest, before: Manifest | None) -> None:
         name = node["metadata"]["name"]
         if type == "DELETED":
-            self._heard_at.pop(name, None)
+            self._last_seen.pop(name, None)
             self._zones.remove(name)
         else:
             if _heartbeat(node) != (_heartbeat(before) if before else None):
-                self._heard_at[name] = self.cluster.clock.now()
+                self._last_seen[name] = self.cluster.clock.now()
             self._zones.put(node)
-        self.look("", name)
+        self.enqueue("", name)
         if self._zones.all_disrupted != self._all_disrupted:
             self._all_disrupted = not self._all_disrupted
-            self._turn_of_all()
+            self._reset_probe_times()
 
-    def _turn_of_all(self) -> None:
+    def _reset_probe_times(self) -> None:
         """When the first node is ready again, the grace periods of all nodes restart."""
         for _, name in self._nodes.objects:
             if not self._all_disrupted:
-                self._heard_at[name] = self.cluster.clock.now()
-            self.look("", name)
+                self._last_seen[name] = self.cluster.clock.now()
+            self.enqueue("", name)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         node_name = pod["spec"].get("nodeName")
         if type != "DELETED" and node_name and (before is None or not before["spec"].get("nodeName")):
-            self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
+            self.enqueue(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     # -- reconciling one
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Reconcile one node, or one newly bound pod."""
         if namespace:
-            await self._look_at_pod(namespace, name)
+            await self._reconcile_pod(namespace, name)
             return None
         node = self._nodes.get("", name)
-        await self._tell_of_coming_and_going(name, node)
+        await self._record_registration(name, node)
         if node is None:
             return None
-        node, overdue_after = await self._judge(node)
-        turn_after = await self._put_marks(node)
+        node, overdue_after = await self._update_health(node)
+        turn_after = await self._update_taints(node)
         return min((each for each in (overdue_after, turn_after) if each is not None), default=None)
 
-    async def _look_at_pod(self, namespace: str, name: str) -> None:
+    async def _reconcile_pod(self, namespace: str, name: str) -> None:
         pod = self._pods.get(namespace, name)
         node = self._nodes.get("", pod["spec"]["nodeName"]) if pod else None
         if pod and node and condition_status(node, READY) in ("False", "Unknown"):
             await self._mark_pod_not_ready(pod)
 
-    async def _tell_of_coming_and_going(self, name: str, node: Manifest | None) -> None:
+    async def _record_registration(self, name: str, node: Manifest | None) -> None:
         known = self._registered.get(name)
         if known is not None and (node is None or node["metadata"]["uid"] != known["metadata"]["uid"]):
             del self._registered[name]
             message = f"Node {name} event: Removing Node {name} from Controller"
-            await self.cluster.event(known, "Normal", "RemovingNode", message, self.name)
+            await self.cluster.record_event(known, "Normal", "RemovingNode", message, self.name)
         if node is not None and name not in self._registered:
             self._registered[name] = node
             message = f"Node {name} event: Registered Node {name} in Controller"
-            await self.cluster.event(node, "Normal", "RegisteredNode", message, self.name)
+            await self.cluster.record_event(node, "Normal", "RegisteredNode", message, self.name)
 
-    async def _judge(self, node: Manifest) -> tuple[Manifest, float | None]:
+    async def _update_health(self, node: Manifest) -> tuple[Manifest, float | None]:
         """Set a node's conditions to Unknown after its grace period; else return the seconds until then."""
         status = condition_status(node, READY)
         if status == "Unknown":
             return node, None
         grace = self._grace_seconds if status else STARTUP_GRACE_SECONDS
-        left = self._last_heard_at(node) + grace - self.cluster.clock.now()
+        left = self._last_seen_at(node) + grace - self.cluster.clock.now()
         if left > 0:
             return node, left
         now = self.cluster.clock.utc_now()
@@ -141,16 +141,16 @@ class NodeLifecycle(Controller):
         node = await self.cluster.patch(NODE, node, patch, "strategic", "status")
         if status == "True":
             message = f"Node {node['metadata']['name']} status is now: NodeNotReady"
-            await self.cluster.event(node, "Normal", "NodeNotReady", message, self.name)
+            await self.cluster.record_event(node, "Normal", "NodeNotReady", message, self.name)
             for pod in self._pods_on.get(node["metadata"]["name"]):
                 await self._mark_pod_not_ready(pod)
         return node, None
 
-    def _last_heard_at(self, node: Manifest) -> float:
+    def _last_seen_at(self, node: Manifest) -> float:
         """The last heartbeat of a node; without one, its creation."""
-        heard = self._heard_at.get(node["metadata"]["name"])
-        if heard is not None:
-            return heard
+        last_seen = self._last_seen.get(node["metadata"]["name"])
+        if last_seen is not None:
+            return last_seen
         age = self.cluster.clock.utc_now() - moment(node["metadata"]["creationTimestamp"])
         return self.cluster.clock.now() - age.total_seconds()
 
@@ -161,19 +161,19 @@ class NodeLifecycle(Controller):
         since = timestamp(self.cluster.clock.utc_now())
         turned = {**ready, "status": "False", "lastTransitionTime": since}
         await patch_pod_status(self.cluster, pod, {"conditions": [turned]})
-        await self.cluster.event(pod, "Warning", "NodeNotReady", "Node is not ready", self.name)
+        await self.cluster.record_event(pod, "Warning", "NodeNotReady", "Node is not ready", self.name)
 
     # -- taints and labels
 
-    async def _put_marks(self, node: Manifest) -> float | None:
+    async def _update_taints(self, node: Manifest) -> float | None:
         """Update a node's taints and labels from its conditions; returns the seconds until a retry."""
-        wanted = keep_away_taints(node)
+        wanted = no_schedule_taints(node)
         wait = None
-        drive_out = drive_out_taint(node)
-        if drive_out is not None:
-            wait = self._wait_to_drive_out(node)
+        no_execute = no_execute_taint(node)
+        if no_execute is not None:
+            wait = self._seconds_to_eviction(node)
             if wait == 0:
-                wanted.add(drive_out)
+                wanted.add(no_execute)
                 wait = None
         taints = changed_taints(node, wanted, self.cluster.clock.utc_now())
         labels = _missing_labels(node)
@@ -186,11 +186,11 @@ class NodeLifecycle(Controller):
             await self.cluster.patch(NODE, node, patch)
         return wait
 
-    def _wait_to_drive_out(self, node: Manifest) -> float:
+    def _seconds_to_eviction(self, node: Manifest) -> float:
         """Seconds until a node that is not ready may get its NoExecute taint."""
         if self._zones.all_disrupted:
             return _RECHECK_SECONDS
-        if is_driving_out(node):
+        if has_no_execute_taint(node):
             return 0.0
         turn = self._zones.take_turn(zone_of(node), self.cluster.clock.now())
         return _RECHECK_SECONDS if turn is None else turn

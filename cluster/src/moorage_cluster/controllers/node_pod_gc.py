@@ -31,19 +31,19 @@ class PodGarbageCollection(Controller):
         self._nodes = cluster.informer(NODE)
         self._ended_pods_kept = ended_pods_kept
         self._missed_since: dict[str, float] = {}
-        self.look("", "")
+        self.enqueue("", "")
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Check all pods."""
         pods = list(self._pods.objects.values())
-        gone = await self._nodes_that_are_gone(pods)
+        gone = await self._missing_nodes(pods)
         ended = []
         for pod in pods:
             node_name = pod["spec"].get("nodeName") or ""
-            is_going = "deletionTimestamp" in pod["metadata"]
+            is_terminating = "deletionTimestamp" in pod["metadata"]
             if node_name in gone:
                 await self._delete(pod, "PodGC: node no longer exists")
-            elif is_going and (not node_name or self._is_out_of_service(node_name)):
+            elif is_terminating and (not node_name or self._is_out_of_service(node_name)):
                 await self._delete(pod)
             elif is_finished(pod):
                 ended.append(pod)
@@ -53,7 +53,7 @@ class PodGarbageCollection(Controller):
                 await self._delete(pod)
         return _PERIOD_SECONDS
 
-    async def _nodes_that_are_gone(self, pods: list[Manifest]) -> set[str]:
+    async def _missing_nodes(self, pods: list[Manifest]) -> set[str]:
         """Nodes of pods that have been missing for the quarantine, confirmed by a live read."""
         names = {pod["spec"].get("nodeName") or "" for pod in pods} - {""}
         now = self.cluster.clock.now()
@@ -62,9 +62,9 @@ class PodGarbageCollection(Controller):
         long_missed = [
             name for name, since in self._missed_since.items() if now - since >= _QUARANTINE_SECONDS
         ]
-        return {name for name in long_missed if await self._is_gone(name)}
+        return {name for name in long_missed if await self._is_missing(name)}
 
-    async def _is_gone(self, node_name: str) -> bool:
+    async def _is_missing(self, node_name: str) -> bool:
         try:
             await self.cluster.client.get(NODE, "", node_name)
         except RequestError as error:

@@ -36,26 +36,26 @@ class TaintEviction(Controller):
         self._nodes = cluster.informer(NODE)
         self._pods_on = Index(self._pods, lambda pod: [pod["spec"].get("nodeName") or ""])
         self._plans: dict[Key, _Plan] = {}
-        self.follow(NODE, self._node_changed)
-        self.follow(POD, self._pod_changed)
+        self.watch(NODE, self._node_changed)
+        self.watch(POD, self._pod_changed)
 
     def _node_changed(self, type: EventType, node: Manifest, before: Manifest | None) -> None:
-        if _driving_out(node) != (_driving_out(before) if before else []):
+        if _no_execute_taints(node) != (_no_execute_taints(before) if before else []):
             for pod in self._pods_on.get(node["metadata"]["name"]):
-                self._look_at(pod)
+                self._enqueue(pod)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
-        if type == "MODIFIED" and before and _says_where(pod) == _says_where(before):
+        if type == "MODIFIED" and before and _placement(pod) == _placement(before):
             return
         node = self._nodes.get("", pod["spec"].get("nodeName") or "")
-        if (node and _driving_out(node)) or self._key(pod) in self._plans:
-            self._look_at(pod)
+        if (node and _no_execute_taints(node)) or self._key(pod) in self._plans:
+            self._enqueue(pod)
 
     def _key(self, pod: Manifest) -> Key:
         return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
-    def _look_at(self, pod: Manifest) -> None:
-        self.look(*self._key(pod))
+    def _enqueue(self, pod: Manifest) -> None:
+        self.enqueue(*self._key(pod))
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Evict one pod, or return the seconds until it is due."""
@@ -69,7 +69,7 @@ class TaintEviction(Controller):
             self._plans.pop(key, None)
             return None
         node = self._nodes.get("", pod["spec"].get("nodeName") or "")
-        tolerated_seconds = _tolerated_seconds(pod, _driving_out(node) if node else [])
+        tolerated_seconds = _tolerated_seconds(pod, _no_execute_taints(node) if node else [])
         if tolerated_seconds is None:
             if plan is not None:
                 await self._cancel(pod)
@@ -85,7 +85,7 @@ class TaintEviction(Controller):
     async def _evict(self, pod: Manifest) -> None:
         where = "/".join(self._key(pod))
         message = f"Marking for deletion Pod {where}"
-        await self.cluster.event(pod, "Normal", "TaintManagerEviction", message, self.name)
+        await self.cluster.record_event(pod, "Normal", "TaintManagerEviction", message, self.name)
         why = "Taint manager: deleting due to NoExecute taint"
         pod = await mark_disrupted(self.cluster, pod, "DeletionByTaintManager", why)
         await self.cluster.delete(POD, pod)
@@ -94,16 +94,16 @@ class TaintEviction(Controller):
     async def _cancel(self, pod: Manifest) -> None:
         del self._plans[self._key(pod)]
         message = f"Cancelling deletion of Pod {'/'.join(self._key(pod))}"
-        await self.cluster.event(pod, "Normal", "TaintManagerEviction", message, self.name)
+        await self.cluster.record_event(pod, "Normal", "TaintManagerEviction", message, self.name)
 
 
-def _driving_out(node: Manifest) -> list[tuple[str, str]]:
+def _no_execute_taints(node: Manifest) -> list[tuple[str, str]]:
     """Keys and values of a node's NoExecute taints."""
     taints = node["spec"].get("taints") or ()
     return [(taint["key"], taint.get("value", "")) for taint in taints if taint["effect"] == NO_EXECUTE]
 
 
-def _says_where(pod: Manifest) -> tuple[object, object]:
+def _placement(pod: Manifest) -> tuple[object, object]:
     return pod["spec"].get("nodeName"), pod["spec"].get("tolerations")
 
 

@@ -33,7 +33,7 @@ _MANAGED: Final = frozenset(
 TaintId = tuple[str, str]
 
 
-def keep_away_taints(node: Manifest) -> set[TaintId]:
+def no_schedule_taints(node: Manifest) -> set[TaintId]:
     """The NoSchedule taints for a node's conditions, and for `unschedulable`."""
     conditions = (node.get("status") or {}).get("conditions") or ()
     keys = {_BY_CONDITION.get((each["type"], each["status"])) for each in conditions}
@@ -42,13 +42,13 @@ def keep_away_taints(node: Manifest) -> set[TaintId]:
     return {(key, NO_SCHEDULE) for key in keys if key}
 
 
-def drive_out_taint(node: Manifest) -> TaintId | None:
+def no_execute_taint(node: Manifest) -> TaintId | None:
     """The NoExecute taint of a node that is not ready."""
     key = _BY_CONDITION.get((READY, condition_status(node, READY)))
     return (key, NO_EXECUTE) if key else None
 
 
-def is_driving_out(node: Manifest) -> bool:
+def has_no_execute_taint(node: Manifest) -> bool:
     """Whether a node already has the NoExecute taint for not being ready."""
     return any(
         taint["effect"] == NO_EXECUTE and taint["key"] in (NOT_READY, UNREACHABLE)

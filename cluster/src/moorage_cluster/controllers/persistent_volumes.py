@@ -72,62 +72,62 @@ class PersistentVolumeBinder(Controller):
         self._users = Index(cluster.informer(POD), claim_keys_of)
         self._bindings = VolumeBindings(cluster)
         self._reclaimer = VolumeReclaimer(cluster, self._bindings, self.name)
-        self.follow(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
-        self.follow(PERSISTENT_VOLUME, self._volume_changed)
-        self.follow(STORAGE_CLASS, self._class_changed)
-        self.follow(POD, self._pod_changed)
+        self.watch(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
+        self.watch(PERSISTENT_VOLUME, self._volume_changed)
+        self.watch(STORAGE_CLASS, self._class_changed)
+        self.watch(POD, self._pod_changed)
 
     # -- the queue
 
     def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
         if type != "DELETED":
-            self._look_at(claim)
+            self._enqueue(claim)
             return
         for volume in self._volumes_by_claim.get(claim_key(claim)):
-            self.look("", volume.name)
+            self.enqueue("", volume.name)
 
     def _volume_changed(self, type: EventType, volume: Manifest, before: Manifest | None) -> None:
-        self._look_at(volume)
+        self._enqueue(volume)
         for claim in self._claims_by_volume.get(volume["metadata"]["name"]):
-            self._look_at(claim)
+            self._enqueue(claim)
         if claimed_by(volume):
             namespace, name = claimed_by(volume).split("/")
-            self.look(namespace, name)
+            self.enqueue(namespace, name)
         elif phase_of(volume) == "Available":
-            self._look_at_unbound(_class_name(volume))
+            self._enqueue_unbound(_class_name(volume))
 
     def _class_changed(self, type: EventType, storage_class: Manifest, before: Manifest | None) -> None:
-        self._look_at_unbound(storage_class["metadata"]["name"])
+        self._enqueue_unbound(storage_class["metadata"]["name"])
         if is_default_class(storage_class):
-            self._look_at_unbound("")
+            self._enqueue_unbound("")
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         """Enqueue claims that wait for their first consumer: their event names the pods."""
         if type != "MODIFIED":
             for key in claim_keys_of(pod):
-                self.look(*key.split("/"))
+                self.enqueue(*key.split("/"))
 
-    def _look_at(self, obj: Manifest) -> None:
-        self.look(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+    def _enqueue(self, obj: Manifest) -> None:
+        self.enqueue(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
-    def _look_at_unbound(self, class_name: str) -> None:
+    def _enqueue_unbound(self, class_name: str) -> None:
         for claim in self._unbound_by_class.get(class_name):
-            self._look_at(claim)
+            self._enqueue(claim)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Reconcile one claim or volume."""
         if not namespace:
             volume = self._volumes.get("", name)
             if volume is not None:
-                await self._look_at_volume(volume)
+                await self._reconcile_volume(volume)
             return None
         claim = self._claims.get(namespace, name)
         if claim is None:
             return None
         if BIND_COMPLETED in annotations_of(claim):
-            await self._keep_bound(claim)
+            await self._sync_bound(claim)
         elif claim["spec"].get("volumeName"):
-            await self._take_named(claim)
+            await self._bind_named(claim)
         else:
             await self._find_volume(claim)
         return None
@@ -143,7 +143,7 @@ class PersistentVolumeBinder(Controller):
         if found is not None:
             await self._bindings.bind(self._volumes.objects["", found.name], claim)
         elif not await self._assign_default_class(claim):
-            await self._ask_for_volume(claim, late)
+            await self._provision(claim, late)
 
     def _binds_late(self, claim: Manifest) -> bool:
         storage_class = self._classes.get("", _class_name(claim))
@@ -159,18 +159,18 @@ class PersistentVolumeBinder(Controller):
         await self.cluster.update(PERSISTENT_VOLUME_CLAIM, new)
         return True
 
-    async def _ask_for_volume(self, claim: Manifest, late: bool) -> None:
+    async def _provision(self, claim: Manifest, late: bool) -> None:
         if late and SELECTED_NODE not in annotations_of(claim):
-            await self._tell_what_it_waits_for(claim)
+            await self._record_waiting(claim)
         elif _class_name(claim):
-            await self._ask_provisioner(claim)
+            await self._annotate_provisioner(claim)
             return
         else:
             message = "no persistent volumes available for this claim and no storage class is set"
-            await self.cluster.event(claim, "Normal", "FailedBinding", message, self.name)
+            await self.cluster.record_event(claim, "Normal", "FailedBinding", message, self.name)
         await self._bindings.set_claim_phase(claim, "Pending")
 
-    async def _tell_what_it_waits_for(self, claim: Manifest) -> None:
+    async def _record_waiting(self, claim: Manifest) -> None:
         waiting = [
             pod["metadata"]["name"]
             for pod in self._users.get(claim_key(claim))
@@ -181,20 +181,20 @@ class PersistentVolumeBinder(Controller):
             noun = "pods" if len(waiting) > 1 else "pod"
             reason = "WaitForPodScheduled"
             message = f"waiting for {noun} {','.join(waiting)} to be scheduled"
-        await self.cluster.event(claim, "Normal", reason, message, self.name)
+        await self.cluster.record_event(claim, "Normal", reason, message, self.name)
 
-    async def _ask_provisioner(self, claim: Manifest) -> None:
+    async def _annotate_provisioner(self, claim: Manifest) -> None:
         class_name = _class_name(claim)
         storage_class = self._classes.get("", class_name)
         if storage_class is None:
             message = f'storageclass.storage.k8s.io "{class_name}" not found'
-            await self.cluster.event(claim, "Warning", "ProvisioningFailed", message, self.name)
+            await self.cluster.record_event(claim, "Warning", "ProvisioningFailed", message, self.name)
             return
         provisioner: str = storage_class["provisioner"]
         provisioner = _CSI_DRIVERS.get(provisioner, provisioner)
         if provisioner.startswith(_BUILT_IN):
             message = f"no volume plugin matched name: {provisioner}"
-            await self.cluster.event(claim, "Warning", "ProvisioningFailed", message, self.name)
+            await self.cluster.record_event(claim, "Warning", "ProvisioningFailed", message, self.name)
             return
         asked = {BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
         if not asked.items() <= annotations_of(claim).items():
@@ -206,11 +206,11 @@ class PersistentVolumeBinder(Controller):
             "or manually by the system administrator. If volume creation is delayed, please verify that "
             "the provisioner is running and correctly registered."
         )
-        await self.cluster.event(claim, "Normal", "ExternalProvisioning", message, self.name)
+        await self.cluster.record_event(claim, "Normal", "ExternalProvisioning", message, self.name)
 
     # -- claims with a volume
 
-    async def _take_named(self, claim: Manifest) -> None:
+    async def _bind_named(self, claim: Manifest) -> None:
         """Bind a claim to the volume that it names, if possible."""
         name = claim["spec"]["volumeName"]
         volume = self._volumes.get("", name)
@@ -223,13 +223,13 @@ class PersistentVolumeBinder(Controller):
                 await self._bindings.bind(volume, claim)
                 return
             message = f'Cannot bind to requested volume "{name}": {problem}'
-            await self.cluster.event(claim, "Warning", "VolumeMismatch", message, self.name)
+            await self.cluster.record_event(claim, "Warning", "VolumeMismatch", message, self.name)
         elif volume is not None:
             message = f'volume "{name}" already bound to a different claim.'
-            await self.cluster.event(claim, "Warning", "FailedBinding", message, self.name)
+            await self.cluster.record_event(claim, "Warning", "FailedBinding", message, self.name)
         await self._bindings.set_claim_phase(claim, "Pending")
 
-    async def _keep_bound(self, claim: Manifest) -> None:
+    async def _sync_bound(self, claim: Manifest) -> None:
         """Keep a bound claim bound, or mark it as Lost."""
         name = claim["spec"].get("volumeName")
         volume = self._volumes.get("", name) if name else None
@@ -246,11 +246,11 @@ class PersistentVolumeBinder(Controller):
             message = f"Bound claim has lost {lost}. Data on the volume is lost!"
         if phase_of(claim) != "Lost":
             claim = await self._bindings.set_claim_phase(claim, "Lost")
-            await self.cluster.event(claim, "Warning", reason, message, self.name)
+            await self.cluster.record_event(claim, "Warning", reason, message, self.name)
 
     # -- volumes
 
-    async def _look_at_volume(self, volume: Manifest) -> None:
+    async def _reconcile_volume(self, volume: Manifest) -> None:
         reference = volume["spec"].get("claimRef")
         if not reference or not reference.get("uid"):
             await self._bindings.set_volume_phase(volume, "Available")
@@ -259,7 +259,7 @@ class PersistentVolumeBinder(Controller):
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
             await self._reclaimer.release(volume)
         elif not claim["spec"].get("volumeName"):
-            await self._send_to(claim, volume)
+            await self._announce_binding(claim, volume)
         elif claim["spec"]["volumeName"] == volume["metadata"]["name"]:
             await self._bindings.set_volume_phase(volume, "Bound")
         elif (
@@ -270,17 +270,17 @@ class PersistentVolumeBinder(Controller):
         else:
             await self._bindings.unbind(volume)
 
-    async def _send_to(self, claim: Manifest, volume: Manifest) -> None:
+    async def _announce_binding(self, claim: Manifest, volume: Manifest) -> None:
         """Enqueue the claim that a volume is reserved for, to finish the binding."""
         if has_volume_mode(as_volume(volume), as_claim(claim)):
-            self._look_at(claim)
+            self._enqueue(claim)
             return
         names = volume["metadata"]["name"], claim["metadata"]["name"]
         start, end = "Cannot bind PersistentVolume", "due to incompatible volumeMode."
         message = f'{start} to requested PersistentVolumeClaim "{names[1]}" {end}'
-        await self.cluster.event(volume, "Warning", "VolumeMismatch", message, self.name)
+        await self.cluster.record_event(volume, "Warning", "VolumeMismatch", message, self.name)
         message = f'{start} "{names[0]}" to requested PersistentVolumeClaim {end}'
-        await self.cluster.event(claim, "Warning", "VolumeMismatch", message, self.name)
+        await self.cluster.record_event(claim, "Warning", "VolumeMismatch", message, self.name)
 
 
 def _class_name(obj: Manifest) -> str:

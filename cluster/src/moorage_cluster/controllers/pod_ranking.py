@@ -25,7 +25,7 @@ _MAX_COST: Final = 2**31 - 1
 _COST_RE: Final = re.compile(r"-[0-9]+|0|[1-9][0-9]*")
 
 
-def first_to_go(
+def pods_to_delete(
     pods: list[Manifest], count: int, related: Iterable[Manifest], now: datetime
 ) -> list[Manifest]:
     """The first `count` of a set's pods to delete; `related` are all pods of the same workload."""

@@ -99,7 +99,7 @@ def pod_from_template(owner: Manifest, template: Manifest) -> Manifest:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": copy(template["spec"])}
 
 
-def is_namespace_going(error: RequestError) -> bool:
+def is_namespace_terminating(error: RequestError) -> bool:
     """Whether a request was rejected because its namespace is being deleted; a retry is useless."""
     return any(cause.get("reason") == "NamespaceTerminating" for cause in error.details.get("causes") or [])
 
@@ -109,11 +109,11 @@ async def create_pod(cluster: Cluster, owner: Manifest, pod: Manifest, component
     try:
         made = await cluster.create(POD, owner["metadata"]["namespace"], pod)
     except RequestError as error:
-        if is_namespace_going(error):
+        if is_namespace_terminating(error):
             return None
-        await cluster.event(owner, "Warning", "FailedCreate", f"Error creating: {error}", component)
+        await cluster.record_event(owner, "Warning", "FailedCreate", f"Error creating: {error}", component)
         raise
-    await cluster.event(
+    await cluster.record_event(
         owner, "Normal", "SuccessfulCreate", f"Created pod: {made['metadata']['name']}", component
     )
     return made
@@ -124,9 +124,9 @@ async def delete_pod(cluster: Cluster, owner: Manifest, pod: Manifest, component
     try:
         await cluster.delete(POD, pod)
     except RequestError as error:
-        await cluster.event(owner, "Warning", "FailedDelete", f"Error deleting: {error}", component)
+        await cluster.record_event(owner, "Warning", "FailedDelete", f"Error deleting: {error}", component)
         raise
-    await cluster.event(
+    await cluster.record_event(
         owner, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}", component
     )
 

@@ -11,14 +11,14 @@ from moorage.client.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER, Kind
 from moorage.http.errors import RequestError
 from moorage_cluster.controllers.adoption import (
     claim,
-    follow_pods,
     ready_selector,
     selector_of,
     selects_nothing,
+    watch_pods,
 )
 from moorage_cluster.controllers.cluster import Cluster, controller_of
 from moorage_cluster.controllers.controller import Controller
-from moorage_cluster.controllers.pod_ranking import first_to_go
+from moorage_cluster.controllers.pod_ranking import pods_to_delete
 from moorage_cluster.controllers.pods import (
     BURST,
     create_pod,
@@ -44,8 +44,8 @@ class _ReplicasController(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.follow(self.kind)
-        follow_pods(self, self.kind)
+        self.watch(self.kind)
+        watch_pods(self, self.kind)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Adopt, create or delete pods of one set, and write its status."""
@@ -83,10 +83,10 @@ class _ReplicasController(Controller):
 
             return await slow_start(min(missing, BURST), create)
         if missing < 0:
-            going = first_to_go(
+            to_delete = pods_to_delete(
                 pods, min(-missing, BURST), self._related(owner), self.cluster.clock.utc_now()
             )
-            return await together(delete_pod(self.cluster, owner, pod, self.name) for pod in going)
+            return await together(delete_pod(self.cluster, owner, pod, self.name) for pod in to_delete)
         return None
 
     def _related(self, owner: Manifest) -> list[Manifest]:

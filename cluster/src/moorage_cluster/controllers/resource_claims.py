@@ -39,24 +39,24 @@ class PodResourceClaims(Controller):
         self._owned = cluster.owned(RESOURCE_CLAIM)
         self._pods_by_claim = Index(self._pods, _claim_keys)
         self._pods_by_template = Index(self._pods, _template_keys)
-        self.follow(POD, self._pod_changed)
-        self.follow(RESOURCE_CLAIM, self._claim_changed)
-        self.follow(RESOURCE_CLAIM_TEMPLATE, self._template_changed)
+        self.watch(POD, self._pod_changed)
+        self.watch(RESOURCE_CLAIM, self._claim_changed)
+        self.watch(RESOURCE_CLAIM_TEMPLATE, self._template_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         if pod["spec"].get("resourceClaims"):
-            self._look_at(pod)
+            self._enqueue(pod)
 
     def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
         for pod in self._pods_by_claim.get(_key(claim)):
-            self._look_at(pod)
+            self._enqueue(pod)
 
     def _template_changed(self, type: EventType, template: Manifest, before: Manifest | None) -> None:
         for pod in self._pods_by_template.get(_key(template)):
-            self._look_at(pod)
+            self._enqueue(pod)
 
-    def _look_at(self, pod: Manifest) -> None:
-        self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
+    def _enqueue(self, pod: Manifest) -> None:
+        self.enqueue(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Create the claims of one pod."""
@@ -95,18 +95,18 @@ class PodResourceClaims(Controller):
         if template is None:
             missing = f'resourceclaimtemplate.resource.k8s.io "{template_name}" not found'
             problem = f'resource claim template "{template_name}": {missing}'
-            await self._tell(pod, entry, problem)
+            await self._record_event(pod, entry, problem)
             raise RequestError(404, "NotFound", problem)
         try:
             made = await self.cluster.create(RESOURCE_CLAIM, namespace, _claim(pod, entry, template))
         except RequestError as error:
-            await self._tell(pod, entry, f"create ResourceClaim : {error.message}")
+            await self._record_event(pod, entry, f"create ResourceClaim : {error.message}")
             raise
         return str(made["metadata"]["name"])
 
-    async def _tell(self, pod: Manifest, entry: Manifest, problem: str) -> None:
+    async def _record_event(self, pod: Manifest, entry: Manifest, problem: str) -> None:
         message = f"PodResourceClaim {entry['name']}: {problem}"
-        await self.cluster.event(pod, "Warning", "FailedResourceClaimCreation", message, COMPONENT)
+        await self.cluster.record_event(pod, "Warning", "FailedResourceClaimCreation", message, COMPONENT)
 
     async def _reserve(self, pod: Manifest) -> None:
         """Reserve allocated claims for a pod that was bound without a scheduler."""
@@ -134,17 +134,17 @@ class ResourceClaimRelease(Controller):
         super().__init__(cluster)
         self._pods = cluster.informer(POD)
         self._claims = cluster.informer(RESOURCE_CLAIM)
-        self.follow(RESOURCE_CLAIM)
-        self.follow(POD, self._pod_changed)
+        self.watch(RESOURCE_CLAIM)
+        self.watch(POD, self._pod_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         if type == "DELETED" or _is_done(pod):
             namespace = pod["metadata"]["namespace"]
             for name in _claim_names(pod):
-                self.look(namespace, name)
+                self.enqueue(namespace, name)
             extended = (pod.get("status") or {}).get("extendedResourceClaimStatus")
             if extended:
-                self.look(namespace, extended["resourceClaimName"])
+                self.enqueue(namespace, extended["resourceClaimName"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Remove the reservations of one claim that are no longer needed."""
@@ -152,18 +152,18 @@ class ResourceClaimRelease(Controller):
         if claim is None:
             return None
         holders = (claim.get("status") or {}).get("reservedFor") or []
-        left = [each for each in holders if await self._still_needs(claim, each)]
+        left = [each for each in holders if await self._is_still_reserved(claim, each)]
         is_protected = DELETE_PROTECTION in (claim["metadata"].get("finalizers") or ())
-        is_going = "deletionTimestamp" in claim["metadata"]
+        is_terminating = "deletionTimestamp" in claim["metadata"]
         if len(left) < len(holders):
             claim = await self._keep_holders(claim, left, give_back=is_protected and not left)
-        if is_protected and not left and (holders or is_going):
+        if is_protected and not left and (holders or is_terminating):
             await self._unprotect(claim)
         elif not left:
             await self._delete_unused(claim)
         return None
 
-    async def _still_needs(self, claim: Manifest, holder: Manifest) -> bool:
+    async def _is_still_reserved(self, claim: Manifest, holder: Manifest) -> bool:
         if holder.get("apiGroup") or holder["resource"] != "pods":
             return True  # Not a pod: only its own controller can release the claim.
         namespace = claim["metadata"]["namespace"]

@@ -28,15 +28,15 @@ class ServiceEndpointsController(Controller, ABC):
         self._services = cluster.informer(SERVICE)
         self._services_of = cluster.within(SERVICE)
         self._pods_of = cluster.within(POD)
-        self.follow(SERVICE)
-        self.follow(POD, self._pod_changed)
+        self.watch(SERVICE)
+        self.watch(POD, self._pod_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         states = [each for each in (pod, before) if each]
         for service in self._services_of.get(pod["metadata"]["namespace"]):
             if any(_selects(service, each) for each in states):
                 meta = service["metadata"]
-                self.look_after(meta["namespace"], meta["name"], BATCH_SECONDS)
+                self.enqueue_after(meta["namespace"], meta["name"], BATCH_SECONDS)
 
     def _pods_behind(self, service: Manifest) -> list[Manifest]:
         """The pods that a service selects, by name."""

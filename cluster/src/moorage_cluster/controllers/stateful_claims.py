@@ -19,7 +19,7 @@ from moorage_cluster.controllers.stateful_pods import claims_for, ordinal_of, or
 _DELETE: Final = "Delete"
 
 
-def _goes(stateful_set: Manifest, when: str) -> bool:
+def _is_deleted_when(stateful_set: Manifest, when: str) -> bool:
     policy = stateful_set["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     return bool(policy.get(when) == _DELETE)
 
@@ -41,15 +41,15 @@ async def make_claims(cluster: Cluster, stateful_set: Manifest, ordinal: int, co
             await cluster.create(PERSISTENT_VOLUME_CLAIM, namespace, wanted)
         except RequestError as error:
             message = f"Create {subject} for Pod {pod_name} in StatefulSet {set_name} failed error: {error}"
-            await cluster.event(stateful_set, "Warning", "FailedCreate", message, component)
+            await cluster.record_event(stateful_set, "Warning", "FailedCreate", message, component)
             raise
         message = f"Create {subject} Pod {pod_name} in StatefulSet {set_name} success"
-        await cluster.event(stateful_set, "Normal", "SuccessfulCreate", message, component)
+        await cluster.record_event(stateful_set, "Normal", "SuccessfulCreate", message, component)
 
 
 def is_stale(cluster: Cluster, stateful_set: Manifest, ordinal: int) -> bool:
     """Whether a claim is owned by an earlier pod of that ordinal; the next pod waits for its deletion."""
-    if not _goes(stateful_set, "whenScaled"):
+    if not _is_deleted_when(stateful_set, "whenScaled"):
         return False
     pod_name = f"{name_of(stateful_set)}-{ordinal}"
     return any(
@@ -73,11 +73,13 @@ async def own_claims(cluster: Cluster, stateful_set: Manifest, pod: Manifest, co
                 f"PersistentVolumeClaim {name_of(known)} has a conflicting OwnerReference that acts as a "
                 "manging controller, the retention policy is ignored for this claim"
             )
-            if _goes(stateful_set, "whenScaled") or _goes(stateful_set, "whenDeleted"):
-                await cluster.event(stateful_set, "Warning", "ConflictingController", message, component)
-        elif ordinal not in ordinals(stateful_set) and _goes(stateful_set, "whenScaled"):
+            if _is_deleted_when(stateful_set, "whenScaled") or _is_deleted_when(stateful_set, "whenDeleted"):
+                await cluster.record_event(
+                    stateful_set, "Warning", "ConflictingController", message, component
+                )
+        elif ordinal not in ordinals(stateful_set) and _is_deleted_when(stateful_set, "whenScaled"):
             wanted = [*others, owner_reference(pod)]
-        elif _goes(stateful_set, "whenDeleted"):
+        elif _is_deleted_when(stateful_set, "whenDeleted"):
             wanted = [*others, owner_reference(stateful_set)]
         if [each["uid"] for each in wanted] != [each["uid"] for each in owners]:
             change = {"metadata": {"ownerReferences": wanted or None, "uid": known["metadata"]["uid"]}}

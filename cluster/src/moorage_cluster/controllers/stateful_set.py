@@ -11,14 +11,14 @@ from moorage.api.manifests import Manifest, labels_of, status_of
 from moorage.client.informer import EventType
 from moorage.client.kinds import CONTROLLER_REVISION, PERSISTENT_VOLUME_CLAIM, POD, STATEFUL_SET
 from moorage.http.errors import RequestError
-from moorage_cluster.controllers.adoption import claim, follow_pods, selects_nothing
+from moorage_cluster.controllers.adoption import claim, selects_nothing, watch_pods
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller
 from moorage_cluster.controllers.pods import (
     is_available,
     is_deleted,
     is_finished,
-    is_namespace_going,
+    is_namespace_terminating,
     next_available_seconds,
     phase_of,
     slow_start,
@@ -69,18 +69,18 @@ class StatefulSetController(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.follow(STATEFUL_SET)
-        follow_pods(self, STATEFUL_SET)
+        self.watch(STATEFUL_SET)
+        watch_pods(self, STATEFUL_SET)
         self.cluster.owned(CONTROLLER_REVISION)
         self.cluster.orphans(CONTROLLER_REVISION)
-        self.follow(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
+        self.watch(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
 
     def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
         """A recreated pod waits until its predecessor's claim is deleted."""
         if type == "DELETED":
             for owner in claim["metadata"].get("ownerReferences") or []:
                 if owner["kind"] == POD.name and (parent := parent_name(owner["name"])):
-                    self.look(claim["metadata"]["namespace"], parent)
+                    self.enqueue(claim["metadata"]["namespace"], parent)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Advance one set by a step, within its policies, and write its status."""
@@ -91,54 +91,54 @@ class StatefulSetController(Controller):
         history = await history_of(self.cluster, STATEFUL_SET, obj, _HASH_LABEL)
         known = status_of(obj).get("currentRevision")
         current = next((each for each in history.revisions if name_of(each) == known), history.update)
-        being = _Set(obj, history, current, self.cluster.clock.utc_now())
+        state = _Set(obj, history, current, self.cluster.clock.utc_now())
         refusal: RequestError | None = None
         if not is_deleted(obj):
             try:
-                await self._step(being)
+                await self._step(state)
             except RequestError as error:
                 refusal = error
-        pods = self._pods(being)
-        await write_status(self.cluster, STATEFUL_SET, obj, _status(being, pods))
+        pods = self._pods(state)
+        await write_status(self.cluster, STATEFUL_SET, obj, _status(state, pods))
         in_use = [name_of(current), name_of(history.update), *map(revision_name, pods)]
         await forget_old(self.cluster, obj, history.revisions, in_use)
-        if refusal is not None and not is_namespace_going(refusal):
+        if refusal is not None and not is_namespace_terminating(refusal):
             raise refusal
-        return next_available_seconds(pods, being.min_ready_seconds, self.cluster.clock.utc_now())
+        return next_available_seconds(pods, state.min_ready_seconds, self.cluster.clock.utc_now())
 
-    def _pods(self, being: _Set) -> list[Manifest]:
-        owned = self.cluster.owned(POD).get(being.obj["metadata"]["uid"])
-        return sorted((pod for pod in owned if is_member(being.obj, pod)), key=ordinal_of)
+    def _pods(self, state: _Set) -> list[Manifest]:
+        owned = self.cluster.owned(POD).get(state.obj["metadata"]["uid"])
+        return sorted((pod for pod in owned if is_member(state.obj, pod)), key=ordinal_of)
 
     # -- one step
 
-    async def _step(self, being: _Set) -> None:
-        pods = self._pods(being)
-        wanted = ordinals(being.obj)
+    async def _step(self, state: _Set) -> None:
+        pods = self._pods(state)
+        wanted = ordinals(state.obj)
         by_ordinal = {ordinal_of(pod): pod for pod in pods}
         condemned = [pod for pod in reversed(pods) if ordinal_of(pod) not in wanted]
 
         async def keep(index: int) -> bool:
-            return await self._keep(being, wanted[index], by_ordinal.get(wanted[index]))
+            return await self._keep(state, wanted[index], by_ordinal.get(wanted[index]))
 
-        if await self._for_all(being, len(wanted), keep):
+        if await self._for_all(state, len(wanted), keep):
             return
         for pod in condemned:
-            await own_claims(self.cluster, being.obj, pod, self.name)
+            await own_claims(self.cluster, state.obj, pod, self.name)
         replicas = [by_ordinal.get(ordinal) for ordinal in wanted]
         first_broken = next(
-            (pod for pod in [*replicas, *reversed(condemned)] if being.is_unavailable(pod)), None
+            (pod for pod in [*replicas, *reversed(condemned)] if state.is_unavailable(pod)), None
         )
 
         async def take_away(index: int) -> bool:
-            return await self._take_away(being, condemned[index], first_broken)
+            return await self._delete_condemned(state, condemned[index], first_broken)
 
-        if not await self._for_all(being, len(condemned), take_away):
-            await self._renew(being)
+        if not await self._for_all(state, len(condemned), take_away):
+            await self._renew(state)
 
-    async def _for_all(self, being: _Set, count: int, do: Callable[[int], Awaitable[bool]]) -> bool:
+    async def _for_all(self, state: _Set, count: int, do: Callable[[int], Awaitable[bool]]) -> bool:
         """Call a function for each pod, in order or concurrently; returns whether the rest has to wait."""
-        if not being.in_order:
+        if not state.in_order:
             refusal = await slow_start(count, do)
             if refusal is not None:
                 raise refusal
@@ -148,110 +148,112 @@ class StatefulSetController(Controller):
                 return True
         return False
 
-    async def _keep(self, being: _Set, ordinal: int, pod: Manifest | None) -> bool:
+    async def _keep(self, state: _Set, ordinal: int, pod: Manifest | None) -> bool:
         """Reconcile the pod of an ordinal; returns whether the pods after it have to wait."""
         if pod is None:
-            if not is_stale(self.cluster, being.obj, ordinal):
-                await self._create(being, ordinal)
+            if not is_stale(self.cluster, state.obj, ordinal):
+                await self._create(state, ordinal)
             return True
         if is_finished(pod):
             if not is_deleted(pod):
-                await self._delete(being, pod)
+                await self._delete(state, pod)
             return True
         if phase_of(pod) == "Pending":
-            await make_claims(self.cluster, being.obj, ordinal, self.name)
-            await own_claims(self.cluster, being.obj, pod, self.name)
-        if being.in_order and (phase_of(pod) != "Running" or being.is_unavailable(pod)):
+            await make_claims(self.cluster, state.obj, ordinal, self.name)
+            await own_claims(self.cluster, state.obj, pod, self.name)
+        if state.in_order and (phase_of(pod) != "Running" or state.is_unavailable(pod)):
             return True
-        await self._correct(being, ordinal, pod)
+        await self._correct(state, ordinal, pod)
         return False
 
-    async def _correct(self, being: _Set, ordinal: int, pod: Manifest) -> None:
-        labels = identity_labels(being.obj, ordinal)
+    async def _correct(self, state: _Set, ordinal: int, pod: Manifest) -> None:
+        labels = identity_labels(state.obj, ordinal)
         if not labels.items() <= labels_of(pod).items():
             await self.cluster.patch(POD, pod, {"metadata": {"labels": labels}})
-            await self._tell(being, "Update", pod)
-        await own_claims(self.cluster, being.obj, pod, self.name)
+            await self._record_event(state, "Update", pod)
+        await own_claims(self.cluster, state.obj, pod, self.name)
 
-    async def _take_away(self, being: _Set, pod: Manifest, first_broken: Manifest | None) -> bool:
+    async def _delete_condemned(self, state: _Set, pod: Manifest, first_broken: Manifest | None) -> bool:
         """Delete a surplus pod; returns whether the next one has to wait."""
         if is_deleted(pod):
-            return being.in_order
-        if being.in_order and being.is_unavailable(pod) and pod is not first_broken:
+            return state.in_order
+        if state.in_order and state.is_unavailable(pod) and pod is not first_broken:
             return True
-        await self._delete(being, pod)
+        await self._delete(state, pod)
         return True
 
-    async def _renew(self, being: _Set) -> None:
+    async def _renew(self, state: _Set) -> None:
         """Delete the last pod that is not of the newest revision, once those after it are available."""
-        strategy = being.obj["spec"].get("updateStrategy") or {}
+        strategy = state.obj["spec"].get("updateStrategy") or {}
         if strategy.get("type", "RollingUpdate") == "OnDelete":
             return
         partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-        by_ordinal = {ordinal_of(pod): pod for pod in self._pods(being)}
-        wanted = ordinals(being.obj)
+        by_ordinal = {ordinal_of(pod): pod for pod in self._pods(state)}
+        wanted = ordinals(state.obj)
         for ordinal in reversed(wanted[partition:]):
             pod = by_ordinal.get(ordinal)
             if (
                 pod is not None
                 and not is_deleted(pod)
-                and revision_name(pod) != name_of(being.history.update)
+                and revision_name(pod) != name_of(state.history.update)
             ):
-                await self._delete(being, pod)
+                await self._delete(state, pod)
                 return
-            if being.is_unavailable(pod):
+            if state.is_unavailable(pod):
                 return
 
     # -- pods
 
-    async def _create(self, being: _Set, ordinal: int) -> None:
-        strategy = being.obj["spec"].get("updateStrategy") or {}
+    async def _create(self, state: _Set, ordinal: int) -> None:
+        strategy = state.obj["spec"].get("updateStrategy") or {}
         partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-        is_old = ordinal < ordinals(being.obj).start + partition
-        revision = being.current if is_old else being.history.update
-        pod = new_pod(being.obj, revision, ordinal)
+        is_old = ordinal < ordinals(state.obj).start + partition
+        revision = state.current if is_old else state.history.update
+        pod = new_pod(state.obj, revision, ordinal)
         try:
-            await make_claims(self.cluster, being.obj, ordinal, self.name)
-            made = await self.cluster.create(POD, being.obj["metadata"]["namespace"], pod)
+            await make_claims(self.cluster, state.obj, ordinal, self.name)
+            made = await self.cluster.create(POD, state.obj["metadata"]["namespace"], pod)
         except RequestError as error:
             if not error.already_exists:
-                await self._tell(being, "Create", pod, error)
+                await self._record_event(state, "Create", pod, error)
             raise
-        await own_claims(self.cluster, being.obj, made, self.name)
-        await self._tell(being, "Create", pod)
+        await own_claims(self.cluster, state.obj, made, self.name)
+        await self._record_event(state, "Create", pod)
 
-    async def _delete(self, being: _Set, pod: Manifest) -> None:
+    async def _delete(self, state: _Set, pod: Manifest) -> None:
         try:
             await self.cluster.delete(POD, pod)
         except RequestError as error:
-            await self._tell(being, "Delete", pod, error)
+            await self._record_event(state, "Delete", pod, error)
             raise
-        await self._tell(being, "Delete", pod)
+        await self._record_event(state, "Delete", pod)
 
-    async def _tell(self, being: _Set, verb: str, pod: Manifest, error: RequestError | None = None) -> None:
-        subject = f"{verb} Pod {name_of(pod)} in StatefulSet {name_of(being.obj)}"
+    async def _record_event(
+        self, state: _Set, verb: str, pod: Manifest, error: RequestError | None = None
+    ) -> None:
+        subject = f"{verb} Pod {name_of(pod)} in StatefulSet {name_of(state.obj)}"
         if error is None:
             type, reason, message = "Normal", f"Successful{verb}", f"{subject} successful"
         else:
             type, reason, message = "Warning", f"Failed{verb}", f"{subject} failed error: {error}"
-        await self.cluster.event(being.obj, type, reason, message, self.name)
+        await self.cluster.record_event(state.obj, type, reason, message, self.name)
 
 
-def _status(being: _Set, pods: list[Manifest]) -> Manifest:
-    spec = being.obj["spec"]
-    update = name_of(being.history.update)
+def _status(state: _Set, pods: list[Manifest]) -> Manifest:
+    spec = state.obj["spec"]
+    update = name_of(state.history.update)
     revisions = [revision_name(pod) for pod in pods if not is_deleted(pod)]
     ready = [pod for pod in pods if phase_of(pod) == "Running" and is_ready(pod)]
     status: Manifest = {
-        "observedGeneration": being.obj["metadata"].get("generation", 0),
+        "observedGeneration": state.obj["metadata"].get("generation", 0),
         "replicas": len(pods),
         "readyReplicas": len(ready),
-        "availableReplicas": sum(is_available(pod, being.min_ready_seconds, being.now) for pod in ready),
-        "currentReplicas": revisions.count(name_of(being.current)),
+        "availableReplicas": sum(is_available(pod, state.min_ready_seconds, state.now) for pod in ready),
+        "currentReplicas": revisions.count(name_of(state.current)),
         "updatedReplicas": revisions.count(update),
-        "currentRevision": name_of(being.current),
+        "currentRevision": name_of(state.current),
         "updateRevision": update,
-        "collisionCount": being.history.collisions,
+        "collisionCount": state.history.collisions,
     }
     is_rolling = (spec.get("updateStrategy") or {}).get("type", "RollingUpdate") == "RollingUpdate"
     counts = (status["updatedReplicas"], status["readyReplicas"], status["replicas"])

@@ -18,17 +18,21 @@ async def write_status(cluster: Cluster, kind: Kind, obj: Manifest, new: Manifes
     Zero, empty and absent are the same: servers omit empty fields.
     """
     old = status_of(obj)
-    if all(_said(old.get(field)) == _said(value) for field, value in new.items()):
+    if all(
+        _without_zero_values(old.get(field)) == _without_zero_values(value) for field, value in new.items()
+    ):
         return obj
     # The uid protects a new object of the same name.
     patch = {"metadata": {"uid": obj["metadata"]["uid"]}, "status": new}
     return await cluster.patch(kind, obj, patch, "merge", "status")
 
 
-def _said(value: Any) -> Any:
+def _without_zero_values(value: Any) -> Any:
     """A value without empty parts; None if nothing is left."""
     if isinstance(value, dict):
-        value = {key: said for key, item in value.items() if (said := _said(item)) is not None}
+        value = {
+            key: cleaned for key, item in value.items() if (cleaned := _without_zero_values(item)) is not None
+        }
     return value or None
 
 

@@ -21,22 +21,22 @@ class EphemeralVolumes(Controller):
         self._pods = cluster.informer(POD)
         self._claims = cluster.informer(PERSISTENT_VOLUME_CLAIM)
         self._users = Index(self._pods, claim_keys_of)
-        self.follow(POD, self._pod_changed)
-        self.follow(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
+        self.watch(POD, self._pod_changed)
+        self.watch(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         """A pod's volumes never change: one reconciliation is enough."""
         if type == "ADDED":
-            self._look_at(pod)
+            self._enqueue(pod)
 
     def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
         if type == "DELETED":
             for pod in self._users.get(claim_key(claim)):
-                self._look_at(pod)
+                self._enqueue(pod)
 
-    def _look_at(self, pod: Manifest) -> None:
+    def _enqueue(self, pod: Manifest) -> None:
         if any(volume.get("ephemeral") is not None for volume in pod["spec"].get("volumes") or ()):
-            self.look(pod["metadata"]["namespace"], pod["metadata"]["name"])
+            self.enqueue(pod["metadata"]["namespace"], pod["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Create the missing claims of one pod."""
@@ -53,9 +53,9 @@ class EphemeralVolumes(Controller):
         claim = self._claims.get(namespace, name)
         if claim is not None:
             if not is_made_for(claim, pod):
-                who = f"{namespace}/{pod['metadata']['name']}"
-                problem = f"PVC {namespace}/{name} was not created for pod {who} (pod is not owner)"
-                await self._tell(pod, volume, problem)
+                pod_key = f"{namespace}/{pod['metadata']['name']}"
+                problem = f"PVC {namespace}/{name} was not created for pod {pod_key} (pod is not owner)"
+                await self._record_event(pod, volume, problem)
             return
         template = volume["ephemeral"]["volumeClaimTemplate"]
         given = template.get("metadata") or {}
@@ -73,9 +73,9 @@ class EphemeralVolumes(Controller):
         try:
             await self.cluster.create(PERSISTENT_VOLUME_CLAIM, namespace, wanted)
         except RequestError as error:
-            await self._tell(pod, volume, f"create PVC {name}: {error.message}")
+            await self._record_event(pod, volume, f"create PVC {name}: {error.message}")
             raise
 
-    async def _tell(self, pod: Manifest, volume: Manifest, problem: str) -> None:
+    async def _record_event(self, pod: Manifest, volume: Manifest, problem: str) -> None:
         message = f"ephemeral volume {volume['name']}: {problem}"
-        await self.cluster.event(pod, "Warning", "FailedBinding", message, self.name)
+        await self.cluster.record_event(pod, "Warning", "FailedBinding", message, self.name)

@@ -38,21 +38,21 @@ class ClaimProtection(Controller):
         super().__init__(cluster)
         self._claims = cluster.informer(PERSISTENT_VOLUME_CLAIM)
         self._users = Index(cluster.informer(POD), claim_keys_of)
-        self.follow(PERSISTENT_VOLUME_CLAIM)
-        self.follow(POD, self._pod_changed)
+        self.watch(PERSISTENT_VOLUME_CLAIM)
+        self.watch(POD, self._pod_changed)
 
     def _pod_changed(self, type: EventType, pod: Manifest, before: Manifest | None) -> None:
         """A pod that is deleted, finished or unbound may have been the last user of a deleted claim."""
         if type == "DELETED" or not pod["spec"].get("nodeName") or has_ended(pod):
             for key in claim_keys_of(pod):
-                self.look(*key.split("/"))
+                self.enqueue(*key.split("/"))
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Add or remove the finalizer of one claim."""
         claim = self._claims.get(namespace, name)
         if claim is None:
             return None
-        if _is_wanted_gone(claim, CLAIM_PROTECTION):
+        if _is_being_deleted(claim, CLAIM_PROTECTION):
             # The informer may not have seen a pod yet: a live read decides.
             if not _any_uses(self._users.get(claim_key(claim)), claim) and not _any_uses(
                 await self.cluster.client.list(POD, namespace), claim
@@ -71,14 +71,14 @@ class VolumeProtection(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._volumes = cluster.informer(PERSISTENT_VOLUME)
-        self.follow(PERSISTENT_VOLUME)
+        self.watch(PERSISTENT_VOLUME)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Add or remove the finalizer of one volume."""
         volume = self._volumes.get("", name)
         if volume is None:
             return None
-        if not _is_wanted_gone(volume, VOLUME_PROTECTION):
+        if not _is_being_deleted(volume, VOLUME_PROTECTION):
             await _protect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
         elif phase_of(volume) != "Bound":
             await _unprotect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
@@ -95,22 +95,22 @@ class AttributesClassProtection(Controller):
         self._classes = cluster.informer(VOLUME_ATTRIBUTES_CLASS)
         kinds = (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM)
         self._users = [Index(cluster.informer(kind), _attributes_classes) for kind in kinds]
-        self.follow(VOLUME_ATTRIBUTES_CLASS)
+        self.watch(VOLUME_ATTRIBUTES_CLASS)
         for kind in kinds:
-            self.follow(kind, self._user_changed)
+            self.watch(kind, self._user_changed)
 
     def _user_changed(self, type: EventType, user: Manifest, before: Manifest | None) -> None:
         """A claim or volume that no longer names a class may have been its last user."""
         named = () if type == "DELETED" else _attributes_classes(user)
         for name in set(_attributes_classes(before or user)).difference(named):
-            self.look("", name)
+            self.enqueue("", name)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Add or remove the finalizer of one class."""
         attributes_class = self._classes.get("", name)
         if attributes_class is None:
             return None
-        if not _is_wanted_gone(attributes_class, ATTRIBUTES_CLASS_PROTECTION):
+        if not _is_being_deleted(attributes_class, ATTRIBUTES_CLASS_PROTECTION):
             await _protect(
                 self.cluster, VOLUME_ATTRIBUTES_CLASS, attributes_class, ATTRIBUTES_CLASS_PROTECTION
             )
@@ -146,7 +146,7 @@ def _uses(pod: Manifest, claim: Manifest) -> bool:
     )
 
 
-def _is_wanted_gone(obj: Manifest, finalizer: str) -> bool:
+def _is_being_deleted(obj: Manifest, finalizer: str) -> bool:
     meta = obj["metadata"]
     return "deletionTimestamp" in meta and finalizer in (meta.get("finalizers") or ())
 

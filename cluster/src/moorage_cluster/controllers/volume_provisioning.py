@@ -57,16 +57,16 @@ class HostPathProvisioner(Controller):
         self._volumes = cluster.informer(PERSISTENT_VOLUME)
         self._classes = cluster.informer(STORAGE_CLASS)
         self._nodes = cluster.informer(NODE)
-        self.follow(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
-        self.follow(PERSISTENT_VOLUME, self._volume_changed)
+        self.watch(PERSISTENT_VOLUME_CLAIM, self._claim_changed)
+        self.watch(PERSISTENT_VOLUME, self._volume_changed)
 
     def _claim_changed(self, type: EventType, claim: Manifest, before: Manifest | None) -> None:
         if annotations_of(claim).get(STORAGE_PROVISIONER) == PROVISIONER:
-            self.look(claim["metadata"]["namespace"], claim["metadata"]["name"])
+            self.enqueue(claim["metadata"]["namespace"], claim["metadata"]["name"])
 
     def _volume_changed(self, type: EventType, volume: Manifest, before: Manifest | None) -> None:
         if annotations_of(volume).get(PROVISIONED_BY) == PROVISIONER and phase_of(volume) == "Released":
-            self.look("", volume["metadata"]["name"])
+            self.enqueue("", volume["metadata"]["name"])
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Provision a claim's volume, or delete a volume."""
@@ -105,21 +105,21 @@ class HostPathProvisioner(Controller):
             await self._choose_again(claim, f'failed to get target node: node "{node_name}" not found')
             return
         doing = f'External provisioner is provisioning volume for claim "{claim_key(claim)}"'
-        await self.cluster.event(claim, "Normal", "Provisioning", doing, self.name)
+        await self.cluster.record_event(claim, "Normal", "Provisioning", doing, self.name)
         try:
             await self.cluster.create(PERSISTENT_VOLUME, "", _volume(name, claim, storage_class, node))
         except RequestError as error:
             if not error.already_exists:
                 class_name = storage_class["metadata"]["name"]
                 message = f'failed to provision volume with StorageClass "{class_name}": {error.message}'
-                await self.cluster.event(claim, "Warning", "ProvisioningFailed", message, self.name)
+                await self.cluster.record_event(claim, "Warning", "ProvisioningFailed", message, self.name)
                 raise
         done = f"Successfully provisioned volume {name}"
-        await self.cluster.event(claim, "Normal", "ProvisioningSucceeded", done, self.name)
+        await self.cluster.record_event(claim, "Normal", "ProvisioningSucceeded", done, self.name)
 
     async def _choose_again(self, claim: Manifest, problem: str) -> None:
         """Remove the selected node, so that the scheduler selects another."""
-        await self.cluster.event(claim, "Warning", "ProvisioningFailed", problem, self.name)
+        await self.cluster.record_event(claim, "Warning", "ProvisioningFailed", problem, self.name)
         new = copy(claim)
         del new["metadata"]["annotations"][SELECTED_NODE]
         await self.cluster.update(PERSISTENT_VOLUME_CLAIM, new)

@@ -54,13 +54,15 @@ class VolumeReclaimer:
         if not any(source in volume["spec"] for source in _RECYCLABLE):
             await self._fail(volume, "VolumeFailedRecycle", "No recycler plugin found for the volume!")
             return
-        await self._cluster.event(volume, "Normal", "VolumeRecycled", "Volume recycled", self._component)
+        await self._cluster.record_event(
+            volume, "Normal", "VolumeRecycled", "Volume recycled", self._component
+        )
         await self._bindings.unbind(volume)
 
     async def _fail(self, volume: Manifest, reason: str, message: str) -> None:
         if phase_of(volume) != "Failed":
             volume = await self._bindings.set_volume_phase(volume, "Failed", message)
-            await self._cluster.event(volume, "Warning", reason, message, self._component)
+            await self._cluster.record_event(volume, "Warning", reason, message, self._component)
 
 
 def _why_not_deletable(volume: Manifest) -> str:

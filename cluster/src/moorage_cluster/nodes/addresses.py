@@ -65,7 +65,7 @@ class PodAddresses:
         self._taken[address] = uid
         self._of[uid] = address
 
-    def give_back(self, uid: str) -> None:
+    def release(self, uid: str) -> None:
         """Release a pod's address; idempotent."""
         address = self._of.pop(uid, None)
         if address is not None and self._taken.get(address) == uid:

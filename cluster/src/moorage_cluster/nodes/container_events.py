@@ -23,7 +23,7 @@ class ContainerEvents:
     """Remembers the last recorded state of each container."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], str] = {}
+        self._reported: dict[tuple[str, str], str] = {}
         self._pulls: dict[str, float] = {}
 
     def pulling(self, image: str, seconds: float) -> ContainerEvent:
@@ -34,16 +34,16 @@ class ContainerEvents:
     def forget(self, run: PodRun) -> None:
         """Drop the state of a deleted pod."""
         for each in run.containers:
-            self._told.pop((run.uid, each.name), None)
+            self._reported.pop((run.uid, each.name), None)
 
-    def news(self, run: PodRun) -> Iterator[ContainerEvent]:
+    def new_events(self, run: PodRun) -> Iterator[ContainerEvent]:
         """The events that have not been recorded yet."""
         for each in run.containers:
             state = each.state
             mark = each.container_id if isinstance(state, Running) else f"{state}"
-            if self._told.get((run.uid, each.name)) == mark:
+            if self._reported.get((run.uid, each.name)) == mark:
                 continue
-            self._told[run.uid, each.name] = mark
+            self._reported[run.uid, each.name] = mark
             if isinstance(state, Running):
                 yield from self._started(each)
             elif isinstance(state, Waiting) and state.reason == "CrashLoopBackOff":

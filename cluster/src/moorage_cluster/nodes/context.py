@@ -63,7 +63,7 @@ class NodeContext:
         """The id of a new container."""
         return f"containerd://{self.random.getrandbits(256):064x}"
 
-    def tell(self, about: Manifest, type: str, reason: str, message: str) -> None:
+    def record_event(self, about: Manifest, type: str, reason: str, message: str) -> None:
         """Record an event about a pod or a node."""
         is_pod = "namespace" in about["metadata"]
         if type == "Normal" and is_pod and not self.settings.normal_events:
@@ -73,6 +73,6 @@ class NodeContext:
         subject = {**about, "apiVersion": "v1", "kind": "Pod" if is_pod else "Node"}
 
         async def write() -> None:
-            await self.cluster.event(subject, type, reason, message, "kubelet")
+            await self.cluster.record_event(subject, type, reason, message, "kubelet")
 
         self.outbox.put(("event", self._events), write)

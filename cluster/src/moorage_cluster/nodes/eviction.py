@@ -53,7 +53,7 @@ def observe(kubelet: Kubelet, now: float) -> Observations:
     """The available memory, disk and processes of a node; images are on the same disk as all else."""
     used = node_usage(kubelet, now)
     capacity = {name: amount // NANO for name, amount in _amounts(kubelet, "capacity").items()}
-    max_pids = kubelet.around.settings.max_pids
+    max_pids = kubelet.context.settings.max_pids
     observations = {PID_AVAILABLE: Observation.of(max_pids, used.pids)}
     if memory := capacity.get(MEMORY):
         reserved = _reserved_memory(kubelet)
@@ -80,24 +80,24 @@ def _reserved_memory(kubelet: Kubelet) -> int:
     allocatable = _amounts(kubelet, "allocatable").get(MEMORY, 0) // NANO
     kept = sum(
         each.value.of(capacity)
-        for each in kubelet.around.thresholds
+        for each in kubelet.context.thresholds
         if each.signal == MEMORY_AVAILABLE and not each.grace_seconds
     )
     return max(capacity - allocatable - kept, 0)
 
 
-def needs_a_look(kubelet: Kubelet) -> bool:
+def needs_eviction_check(kubelet: Kubelet) -> bool:
     """Whether a node's usage may have changed since it was last observed."""
     if kubelet.is_cut_off:
         return False
-    if kubelet.has_news or not kubelet.pressure.is_calm:
+    if kubelet.has_changes or not kubelet.pressure.is_clear:
         return True
     return any(not run.has_constant_usage and not run.is_finished for run in kubelet.pods.values())
 
 
-def relieve(kubelet: Kubelet, now: float) -> bool:
+def reclaim_resources(kubelet: Kubelet, now: float) -> bool:
     """Observe a node and reclaim resources if needed; returns whether its conditions have changed."""
-    kubelet.has_news = False
+    kubelet.has_changes = False
     pressure, before = kubelet.pressure, kubelet.pressure.conditions
     observations = observe(kubelet, now)
     due = pressure.observe(now, observations)
@@ -105,7 +105,7 @@ def relieve(kubelet: Kubelet, now: float) -> bool:
         if (condition in before) != (condition in pressure.conditions):
             event = PRESSURE_EVENTS[condition][condition in pressure.conditions]
             message = f"Node {kubelet.name} status is now: {event}"
-            kubelet.tell(kubelet.node, "Normal", event, message)
+            kubelet.record_event(kubelet.node, "Normal", event, message)
     if not _evict_beyond_limits(kubelet, now) and due:
         _reclaim(kubelet, due, observations, now)
     return set(before) != set(pressure.conditions)
@@ -114,7 +114,7 @@ def relieve(kubelet: Kubelet, now: float) -> bool:
 def _reclaim(kubelet: Kubelet, due: Sequence[Threshold], observations: Observations, now: float) -> None:
     """Remove unused images; if that is not enough, evict one pod."""
     resource = due[0].resource
-    kubelet.tell(kubelet.node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
+    kubelet.record_event(kubelet.node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
     active = {run.uid: run for run in kubelet.pods.values() if not run.is_finished}
     if due[0].condition == DISK_PRESSURE:
         kubelet.images.collect(each.spec["image"] for run in active.values() for each in run.containers)
@@ -135,7 +135,7 @@ def _grace_seconds(kubelet: Kubelet, run: PodRun, threshold: Threshold) -> float
     """The grace period of an evicted pod: minimal, unless the threshold is soft."""
     if not threshold.grace_seconds:
         return _IMMEDIATE_GRACE_SECONDS
-    longest = kubelet.around.settings.eviction_max_pod_grace_seconds
+    longest = kubelet.context.settings.eviction_max_pod_grace_seconds
     own: int | None = run.manifest["spec"].get("terminationGracePeriodSeconds")
     if own is None:
         return longest

@@ -20,13 +20,13 @@ class Heartbeat:
 
     def __init__(self, kubelet: Kubelet) -> None:
         self._kubelet = kubelet
-        self._around = kubelet.around
+        self._context = kubelet.context
         self._lease: Manifest | None = None
         self._images: list[Manifest] = kubelet.node.get("status", {}).get("images") or []
-        self._told_at = self._around.clock.now()
-        interval = self._around.settings.renew_seconds
-        self._timer: Timer = self._around.clock.call_later(
-            self._around.random.random() * interval, self._beat
+        self._reported_at = self._context.clock.now()
+        interval = self._context.settings.renew_seconds
+        self._timer: Timer = self._context.clock.call_later(
+            self._context.random.random() * interval, self._beat
         )
 
     def close(self) -> None:
@@ -34,14 +34,14 @@ class Heartbeat:
         self._timer.cancel()
 
     def _beat(self) -> None:
-        settings, now = self._around.settings, self._around.clock.now()
-        interval = settings.renew_seconds * (1 + _JITTER * self._around.random.random())
-        self._timer = self._around.clock.call_later(interval, self._beat)
+        settings, now = self._context.settings, self._context.clock.now()
+        interval = settings.renew_seconds * (1 + _JITTER * self._context.random.random())
+        self._timer = self._context.clock.call_later(interval, self._beat)
         if self._kubelet.is_cut_off:
             return
-        self._around.heartbeats.put(("lease", self._kubelet.name), self._renew)
-        if now - self._told_at >= settings.status_seconds or self._has_changed(now):
-            self.tell()
+        self._context.heartbeats.put(("lease", self._kubelet.name), self._renew)
+        if now - self._reported_at >= settings.status_seconds or self._has_changed(now):
+            self.report_status()
 
     def _has_changed(self, now: float) -> bool:
         """Whether there are other images or resources, or the node status was written by another client."""
@@ -55,7 +55,7 @@ class Heartbeat:
 
     # -- the status
 
-    def tell(self) -> None:
+    def report_status(self) -> None:
         """Write the node's status soon."""
         self._kubelet.send(("node", self._kubelet.name), self._write)
 
@@ -69,7 +69,7 @@ class Heartbeat:
             return
 
         async def write() -> None:
-            client, name = self._around.cluster.client, self._kubelet.name
+            client, name = self._context.cluster.client, self._kubelet.name
             if change:
                 await client.patch(NODE, "", name, change)
             await self._write(status)
@@ -77,13 +77,13 @@ class Heartbeat:
         self._kubelet.send(("node", self._kubelet.name), write)
 
     async def _write(self, more: Manifest | None = None) -> None:
-        now = self._around.clock.now()
-        self._told_at = now
+        now = self._context.clock.now()
+        self._reported_at = now
         known = self._kubelet.node.get("status") or {}
         before = known.get("conditions") or ()
         status: Manifest = {
             **(more or {}),
-            "conditions": conditions(self._kubelet.pressure.conditions, before, self._around.timestamp(now)),
+            "conditions": conditions(self._kubelet.pressure.conditions, before, self._context.timestamp(now)),
         }
         images = self._kubelet.images.listed(now)
         if images != self._images:
@@ -91,7 +91,7 @@ class Heartbeat:
             self._images = images
         if resources := allocatable_change(known):
             status["allocatable"] = {**status.get("allocatable", {}), **resources}
-        await self._around.cluster.client.patch(
+        await self._context.cluster.client.patch(
             NODE, "", self._kubelet.name, {"status": status}, "strategic", "status"
         )
 
@@ -99,7 +99,7 @@ class Heartbeat:
 
     async def _renew(self) -> None:
         """Renew the last written lease; after a conflict or a deletion, read or create it first."""
-        client = self._around.cluster.client
+        client = self._context.cluster.client
         try:
             if self._lease is not None:
                 self._lease = await client.update(LEASE, self._renewed(self._lease))
@@ -121,8 +121,8 @@ class Heartbeat:
         spec = {
             **(lease.get("spec") or {}),
             "holderIdentity": self._kubelet.name,
-            "leaseDurationSeconds": self._around.settings.lease_seconds,
-            "renewTime": micro_timestamp(self._around.cluster.clock.utc_now()),
+            "leaseDurationSeconds": self._context.settings.lease_seconds,
+            "renewTime": micro_timestamp(self._context.cluster.clock.utc_now()),
         }
         return {**lease, "spec": spec}
 

@@ -41,16 +41,16 @@ _REJECTED = "Pod was rejected: "
 class Kubelet:
     """The kubelet of a node that has an address and a network for its pods."""
 
-    def __init__(self, around: NodeContext, node: Manifest, host: str, network: str) -> None:
-        self.around = around
+    def __init__(self, context: NodeContext, node: Manifest, host: str, network: str) -> None:
+        self.context = context
         self.node = node
         self.host = host
         self.network = network
         self.pods: dict[str, PodRun] = {}
         self.room = NodeAllocations()
         self.images = Images((node.get("status") or {}).get("images") or ())
-        self.pressure = Pressure(around.thresholds, around.settings.pressure_transition_seconds)
-        self.has_news = True
+        self.pressure = Pressure(context.thresholds, context.settings.pressure_transition_seconds)
+        self.has_changes = True
         """Whether something has changed since the node was last checked for pressure."""
         self.is_cut_off = False
         self._addresses = PodAddresses(network)
@@ -87,21 +87,21 @@ class Kubelet:
             self.forget(uid)
         held, self._held = self._held, {}
         for key, write in held.items():
-            self.around.outbox.put(key, write)
+            self.context.outbox.put(key, write)
         for pod in there.values():
-            self.look_at(pod)
+            self.sync_pod(pod)
 
     def send(self, key: Hashable, write: Write) -> None:
         """Enqueue a write, now or once the node is connected again."""
         if self.is_cut_off:
             self._held[key] = write
         else:
-            self.around.outbox.put(key, write)
+            self.context.outbox.put(key, write)
 
-    def tell(self, about: Manifest, type: str, reason: str, message: str) -> None:
+    def record_event(self, about: Manifest, type: str, reason: str, message: str) -> None:
         """Record an event, unless the node is disconnected."""
         if not self.is_cut_off:
-            self.around.tell(about, type, reason, message)
+            self.context.record_event(about, type, reason, message)
 
     def close(self) -> None:
         """Stop everything."""
@@ -114,7 +114,7 @@ class Kubelet:
 
     # -- watch events
 
-    def look_at(self, pod: Manifest) -> None:
+    def sync_pod(self, pod: Manifest) -> None:
         """Handle a pod that was bound to this node, or has changed."""
         if self.is_cut_off:
             return
@@ -124,7 +124,7 @@ class Kubelet:
             self.pods[run.uid] = run
         else:
             self._update(run, pod)
-        now = self.around.clock.now()
+        now = self.context.clock.now()
         if run.is_being_deleted:
             self._delete(run, now)
         self._step(run, now)
@@ -143,10 +143,10 @@ class Kubelet:
 
     def _take(self, pod: Manifest) -> PodRun:
         """Admit a pod, reject it, or continue it from the state that another kubelet left."""
-        now = self.around.clock.now()
+        now = self.context.clock.now()
         if was_running(pod):
             run = self._new_run(pod)
-            restore(run, self.around.seconds_of, now)
+            restore(run, self.context.seconds_of, now)
             run.has_volumes = run.sandbox is None
             if not run.is_finished:
                 run.claims = pod_resources(convert(pod, Pod))
@@ -176,7 +176,7 @@ class Kubelet:
         if refused is not None:
             run = PodRun(pod, (), self._starts_at)
             run.outcome = PodOutcome("Failed", refused.reason, _REJECTED + refused.message)
-            self.tell(pod, "Warning", refused.reason, refused.message)
+            self.record_event(pod, "Warning", refused.reason, refused.message)
             return run
         run = self._new_run(pod)
         run.claims = claims
@@ -199,7 +199,7 @@ class Kubelet:
                 self._workload(pod, container, role, sandbox),
                 spec.get("restartPolicy") or "Always",
                 described,
-                self.around.container_id,
+                self.context.container_id,
             )
             for container, role in containers
         ]
@@ -208,15 +208,15 @@ class Kubelet:
         return run
 
     def _sandbox(self, pod: Manifest) -> Sandbox | None:
-        if self.around.runtime is None:
+        if self.context.runtime is None:
             return None
         uid = pod["metadata"]["uid"]
         allocatable = (self.node.get("status") or {}).get("allocatable") or {}
-        return self.around.runtime.sandbox(
+        return self.context.runtime.sandbox(
             pod,
             Host(self.name, self.host, allocatable),
             lambda: self._wake(uid),
-            lambda type, reason, message: self.tell(pod, type, reason, message),
+            lambda type, reason, message: self.record_event(pod, type, reason, message),
         )
 
     def _workload(self, pod: Manifest, container: Manifest, role: Role, sandbox: Sandbox | None) -> Workload:
@@ -225,31 +225,31 @@ class Kubelet:
             real = sandbox.workload(container, program, has_readiness=has_readiness)
             if real is not None:
                 return real
-        stop_seconds = self.around.settings.stop_seconds
+        stop_seconds = self.context.settings.stop_seconds
         return SimulatedWorkload(
-            program, has_readiness=has_readiness, stop_seconds=lambda: self.around.latency(stop_seconds)
+            program, has_readiness=has_readiness, stop_seconds=lambda: self.context.latency(stop_seconds)
         )
 
     def _program(self, pod: Manifest, container: Manifest, role: Role) -> Program:
-        settings, roles = self.around.settings, (role is Role.INIT, role is Role.SIDECAR)
+        settings, roles = self.context.settings, (role is Role.INIT, role is Role.SIDECAR)
         try:
             return program_of(pod, container, settings, is_init=roles[0], is_sidecar=roles[1])
         except ValueError as error:
-            self.tell(pod, "Warning", "InvalidAnnotation", str(error))
+            self.record_event(pod, "Warning", "InvalidAnnotation", str(error))
             return program_of({}, container, settings, is_init=roles[0], is_sidecar=roles[1])
 
     def _starts_at(self, run: PodRun, containers: Sequence[ContainerRun], now: float) -> float:
-        settings, at = self.around.settings, now
+        settings, at = self.context.settings, now
         simulated = [each for each in containers if each.workload.is_simulated]
         if not simulated:
             return now
         for container in simulated:
             image = container.spec["image"]
-            seconds = self.around.latency(settings.pull_seconds)
+            seconds = self.context.latency(settings.pull_seconds)
             if not self.images.has(image):
-                self.tell(run.manifest, *self._announcer.pulling(image, seconds))
+                self.record_event(run.manifest, *self._announcer.pulling(image, seconds))
             at = max(at, self.images.need(image, now, seconds))
-        return at + self.around.latency(settings.start_seconds)
+        return at + self.context.latency(settings.start_seconds)
 
     def _update(self, run: PodRun, pod: Manifest) -> None:
         before, run.manifest = run.manifest, pod
@@ -261,7 +261,7 @@ class Kubelet:
         if status.get("phase") in FINISHED:
             # Another client has written a final phase.
             outcome = PodOutcome(status["phase"], status.get("reason") or "", status.get("message") or "")
-            run.kill(self.around.clock.now(), outcome)
+            run.kill(self.context.clock.now(), outcome)
             self._changed(run)
             return
         if before["spec"] != pod["spec"] or annotations_of(before) != annotations_of(pod):
@@ -270,7 +270,7 @@ class Kubelet:
                 self._changed(run)  # The status contains the observed generation.
         wanted = ready_status(run)
         known = {each["type"]: each["status"] for each in status.get("conditions") or ()}
-        if known.get(READY) != wanted and not self.around.outbox.holds(("pod", run.uid)):
+        if known.get(READY) != wanted and not self.context.outbox.holds(("pod", run.uid)):
             # Another client wrote the condition while the node was away, or a readiness gate has passed.
             self._changed(run)
 
@@ -293,7 +293,7 @@ class Kubelet:
                 is_resized |= container.spec.get("resources") != specs[container.name].get("resources")
                 container.spec = specs[container.name]
             container.workload.program = self._program(run.manifest, container.spec, container.role)
-        self.has_news = True
+        self.has_changes = True
         if is_resized:
             self._changed(run)
 
@@ -301,7 +301,9 @@ class Kubelet:
         if not run.is_stopping and not run.is_finished:
             for container in run.containers:
                 if isinstance(container.state, Running):
-                    self.tell(run.manifest, "Normal", "Killing", f"Stopping container {container.name}")
+                    self.record_event(
+                        run.manifest, "Normal", "Killing", f"Stopping container {container.name}"
+                    )
         run.deletion_wanted(now)
         if run.is_finished:
             self.send(("pod", run.uid), lambda: self._write(run))
@@ -318,12 +320,12 @@ class Kubelet:
         due = run.due
         if due is not None:
             # The timer may fire slightly before the moment; it counts as the moment itself.
-            self._timers[run.uid] = self.around.clock.call_later(
-                due - now, lambda: self._step(run, max(due, self.around.clock.now()))
+            self._timers[run.uid] = self.context.clock.call_later(
+                due - now, lambda: self._step(run, max(due, self.context.clock.now()))
             )
 
     def _has_volumes(self, run: PodRun) -> bool:
-        if not self.around.claims.ready(run.manifest, lambda: self._retry(run)):
+        if not self.context.claims.ready(run.manifest, lambda: self._retry(run)):
             return False
         if run.sandbox is None:
             return True
@@ -334,11 +336,11 @@ class Kubelet:
         """A container has something to report."""
         run = self.pods.get(uid)
         if run is not None:
-            self._step(run, self.around.clock.now())
+            self._step(run, self.context.clock.now())
 
     def _retry(self, run: PodRun) -> None:
         if self.pods.get(run.uid) is run and not self.is_cut_off:
-            self._step(run, self.around.clock.now())
+            self._step(run, self.context.clock.now())
 
     def _cancel(self, uid: str) -> None:
         timer = self._timers.pop(uid, None)
@@ -347,8 +349,8 @@ class Kubelet:
 
     def evict(self, run: PodRun, message: str, *, is_disrupted: bool, grace_seconds: float) -> None:
         """Kill a pod because of node pressure."""
-        now = self.around.clock.now()
-        self.tell(run.manifest, "Warning", "Evicted", message)
+        now = self.context.clock.now()
+        self.record_event(run.manifest, "Warning", "Evicted", message)
         run.is_disrupted = is_disrupted
         run.kill(now, PodOutcome("Failed", "Evicted", message), grace_seconds)
         self._changed(run)
@@ -359,9 +361,9 @@ class Kubelet:
             run.ip = self._address(run)
         if run.is_finished:
             self._free(run)
-        for news in self._announcer.news(run):
-            self.tell(run.manifest, *news)
-        self.has_news = True
+        for new_events in self._announcer.new_events(run):
+            self.record_event(run.manifest, *new_events)
+        self.has_changes = True
         self._unwritten.add(run.uid)
         self.send(("pod", run.uid), lambda: self._write(run))
 
@@ -372,9 +374,9 @@ class Kubelet:
 
     def _free(self, run: PodRun) -> None:
         """Free the resources of a pod, and retry the pending resizes of others."""
-        self.has_news = True
+        self.has_changes = True
         self.room.free(run.uid)
-        self._addresses.give_back(run.uid)
+        self._addresses.release(run.uid)
         for other in list(self.pods.values()):
             if other.pending_resize and not other.is_finished:
                 self._reconsider(other)
@@ -385,13 +387,13 @@ class Kubelet:
     async def _write(self, run: PodRun) -> None:
         if self.pods.get(run.uid) is not run:
             return
-        client = self.around.cluster.client
+        client = self.context.cluster.client
         if run.uid in self._unwritten:
             self._unwritten.discard(run.uid)
-            now = self.around.clock.now()
+            now = self.context.clock.now()
             patch = {
                 "metadata": {"uid": run.uid},
-                "status": pod_status(run, self.host, now, self.around.timestamp),
+                "status": pod_status(run, self.host, now, self.context.timestamp),
             }
             try:
                 await client.patch(POD, run.namespace, run.name, patch, "strategic", "status")

@@ -58,7 +58,7 @@ class Pressure:
         return not any(is_met(each, observations, reclaim=True) for each in self._thresholds)
 
     @property
-    def is_calm(self) -> bool:
+    def is_clear(self) -> bool:
         """Whether there is no pressure, nor was within the transition period."""
         return not self.conditions and not self._met_since
 

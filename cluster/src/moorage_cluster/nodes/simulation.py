@@ -19,7 +19,7 @@ from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.nodes import metrics
 from moorage_cluster.nodes.addresses import Addresses
 from moorage_cluster.nodes.context import NodeContext
-from moorage_cluster.nodes.eviction import needs_a_look, relieve
+from moorage_cluster.nodes.eviction import needs_eviction_check, reclaim_resources
 from moorage_cluster.nodes.heartbeat import Heartbeat
 from moorage_cluster.nodes.kubelet import Kubelet
 from moorage_cluster.nodes.nodeobject import new_node
@@ -46,7 +46,7 @@ class SimulatedNodes:
         runtime: ContainerRuntime | None = None,
     ) -> None:
         self._cluster = cluster
-        self._around = NodeContext(cluster, settings or KubeletSettings(), Random(seed), runtime)
+        self._context = NodeContext(cluster, settings or KubeletSettings(), Random(seed), runtime)
         self._nodes = cluster.informer(NODE)
         self._pods = cluster.informer(POD)
         self._by_node = Index(self._pods, _node_names)
@@ -97,8 +97,8 @@ class SimulatedNodes:
             index,
             self._addresses.host(),
             self._addresses.network(),
-            self._around.thresholds,
-            self._around.timestamp(self._cluster.clock.now()),
+            self._context.thresholds,
+            self._context.timestamp(self._cluster.clock.now()),
         )
         self._made.add(node["metadata"]["name"])
         return await self._cluster.client.create(NODE, "", node)
@@ -124,7 +124,7 @@ class SimulatedNodes:
             kubelet.cut_off()
         elif not is_stopped and kubelet.is_cut_off:
             kubelet.reconnect(self._by_node.get(name))
-            self._heartbeats[name].tell()
+            self._heartbeats[name].report_status()
 
     # -- queries
 
@@ -143,7 +143,7 @@ class SimulatedNodes:
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write now."""
-        return self._around.outbox.is_idle and self._around.heartbeats.is_idle
+        return self._context.outbox.is_idle and self._context.heartbeats.is_idle
 
     # -- running
 
@@ -156,8 +156,8 @@ class SimulatedNodes:
             for node in list(self._nodes.objects.values()):
                 self._follow_node("ADDED", node, None)
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._around.outbox.run())
-                tasks.create_task(self._around.heartbeats.run())
+                tasks.create_task(self._context.outbox.run())
+                tasks.create_task(self._context.heartbeats.run())
                 tasks.create_task(self._monitor())
         finally:
             self._is_running = False
@@ -166,11 +166,11 @@ class SimulatedNodes:
 
     async def _monitor(self) -> None:
         while True:
-            await sleep(self._cluster.clock, self._around.settings.monitor_seconds)
+            await sleep(self._cluster.clock, self._context.settings.monitor_seconds)
             now = self._cluster.clock.now()
             for name, kubelet in list(self._kubelets.items()):
-                if needs_a_look(kubelet) and relieve(kubelet, now):
-                    self._heartbeats[name].tell()
+                if needs_eviction_check(kubelet) and reclaim_resources(kubelet, now):
+                    self._heartbeats[name].report_status()
 
     def _follow_node(self, type: EventType, node: Manifest, before: Manifest | None) -> None:
         name = node["metadata"]["name"]
@@ -195,13 +195,13 @@ class SimulatedNodes:
         host, network = _addresses_of(node)
         self._addresses.taken(host, network)
         host, network = host or self._addresses.host(), network or self._addresses.network()
-        kubelet = self._kubelets[name] = Kubelet(self._around, node, host, network)
+        kubelet = self._kubelets[name] = Kubelet(self._context, node, host, network)
         heartbeat = self._heartbeats[name] = Heartbeat(kubelet)
         if name in self._stopped or annotations_of(node).get(HEARTBEATS) == _STOPPED:
             kubelet.cut_off()
         heartbeat.adopt()
         for pod in self._by_node.get(name):
-            kubelet.look_at(pod)
+            kubelet.sync_pod(pod)
 
     def _remove(self, name: str) -> None:
         self._made.discard(name)
@@ -218,7 +218,7 @@ class SimulatedNodes:
             return
         kubelet = self._kubelets.get(pod["spec"].get("nodeName") or "")
         if kubelet is not None:
-            kubelet.look_at(pod)
+            kubelet.sync_pod(pod)
 
     def _forget(self, pod: Manifest) -> None:
         kubelet = self._kubelets.get(pod["spec"].get("nodeName") or "")

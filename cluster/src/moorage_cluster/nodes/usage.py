@@ -117,16 +117,16 @@ def usage_model(
 
     The default usage of CPU and memory is a share of the requests.
     """
-    said = _said(text)
+    annotated = _annotated_usage(text)
     requests: Mapping[str, str] = resources.get("requests") or {}
     limits: Mapping[str, str] = resources.get("limits") or {}
     cpu, memory = requests.get(CPU), requests.get(MEMORY)
     return UsageModel(
-        said.get(CPU) or Curve(parse_quantity(cpu) * cpu_share if cpu else _IDLE_CPU),
-        said.get(MEMORY) or _default_memory(memory, limits.get(MEMORY), memory_share),
-        said.get(EPHEMERAL_STORAGE) or Curve(_IDLE_DISK),
-        said.get(INODES) or Curve(_IDLE_INODES),
-        said.get(PIDS) or Curve(1),
+        annotated.get(CPU) or Curve(parse_quantity(cpu) * cpu_share if cpu else _IDLE_CPU),
+        annotated.get(MEMORY) or _default_memory(memory, limits.get(MEMORY), memory_share),
+        annotated.get(EPHEMERAL_STORAGE) or Curve(_IDLE_DISK),
+        annotated.get(INODES) or Curve(_IDLE_INODES),
+        annotated.get(PIDS) or Curve(1),
         int(parse_quantity(limits[CPU])) if CPU in limits else None,
         parse_quantity(limits[MEMORY]).value if MEMORY in limits else None,
     )
@@ -138,7 +138,7 @@ def _default_memory(request: str | None, limit: str | None, share: float) -> Cur
     return Curve(min(amount, parse_quantity(limit).value) if limit else amount)
 
 
-def _said(text: str) -> dict[str, Curve]:
+def _annotated_usage(text: str) -> dict[str, Curve]:
     curves = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, curve = part.partition("=")

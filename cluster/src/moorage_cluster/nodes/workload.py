@@ -93,7 +93,7 @@ class Host(NamedTuple):
     allocatable: Mapping[str, str]
 
 
-Tell = Callable[[str, str, str], None]
+RecordEvent = Callable[[str, str, str], None]
 """Records an event about a pod: type, reason, message."""
 
 
@@ -123,5 +123,7 @@ class Sandbox(Protocol):
 class ContainerRuntime(Protocol):
     """Runs the containers of a cluster that are not simulated."""
 
-    def sandbox(self, pod: Manifest, host: Host, wake: Callable[[], None], tell: Tell) -> Sandbox | None:
+    def sandbox(
+        self, pod: Manifest, host: Host, wake: Callable[[], None], record_event: RecordEvent
+    ) -> Sandbox | None:
         """The sandbox of a pod, which wakes its kubelet with every report; None if all is simulated."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from moorage.api.manifests import Manifest
 from moorage.clock import Clock, Timer
-from moorage_cluster.nodes.workload import Ended, Probed, Report, StartDelayed, Started, Tell
+from moorage_cluster.nodes.workload import Ended, Probed, RecordEvent, Report, StartDelayed, Started
 from moorage_cluster.processes.command import Command, CommandError, Launched, kill_group
 from moorage_cluster.processes.container_log import ContainerLog
 from moorage_cluster.processes.probes import Prober
@@ -43,7 +43,7 @@ class ContainerContext:
     """The address of its ports."""
     grace_seconds: float
     wake: Callable[[], None]
-    tell: Tell
+    record_event: RecordEvent
 
 
 class ContainerProcess:
@@ -51,13 +51,13 @@ class ContainerProcess:
 
     def __init__(
         self,
-        around: ContainerContext,
+        context: ContainerContext,
         container: Manifest,
         make_command: Callable[[], Awaitable[Command]],
         open_log: Callable[[], ContainerLog],
     ) -> None:
         self.reports: deque[Report] = deque()
-        self._around = around
+        self._context = context
         self._container = container
         self._make_command = make_command
         self._open_log = open_log
@@ -66,7 +66,7 @@ class ContainerProcess:
         self._kill_timer: Timer | None = None
         self._kill_at = math.inf
         self._is_discarded = False
-        self.task = around.tasks.start(self._run())
+        self.task = context.tasks.start(self._run())
 
     # -- ending
 
@@ -84,7 +84,7 @@ class ContainerProcess:
             if self._kill_timer is not None:
                 self._kill_timer.cancel()
             self._kill_at = kill_at
-            self._kill_timer = self._around.clock.call_later(grace_seconds, lambda: kill_group(pid))
+            self._kill_timer = self._context.clock.call_later(grace_seconds, lambda: kill_group(pid))
 
     def discard(self, grace_seconds: float) -> None:
         """End it without any further report."""
@@ -105,11 +105,11 @@ class ContainerProcess:
             self._report(Ended(self._now, _START_ERROR_CODE, _START_ERROR, _start_message(error)))
             return
         self._process = launched.process
-        self._around.sweeper.add(self._process.pid)
+        self._context.sweeper.add(self._process.pid)
         try:
             await self._attend(launched, command, log)
         finally:
-            self._around.sweeper.remove(self._process.pid)
+            self._context.sweeper.remove(self._process.pid)
 
     async def _created(self) -> Command | None:
         """The command, once there is one; None if the container is stopped before."""
@@ -118,7 +118,7 @@ class ContainerProcess:
                 return await self._make_command()
             except CommandError as error:
                 self._report(StartDelayed(self._now, _CONFIG_ERROR, str(error)))
-                self._around.tell("Warning", "Failed", f"Error: {error}")
+                self._context.record_event("Warning", "Failed", f"Error: {error}")
             with suppress(TimeoutError):
                 async with asyncio.timeout(_RETRY_SECONDS):
                     await self._is_ending.wait()
@@ -130,7 +130,7 @@ class ContainerProcess:
             kill_group(launched.process.pid)
         self._report(Started(self._now, is_started=not self._container.get("startupProbe")))
         reading = asyncio.ensure_future(launched.read(log.write))
-        probing = self._around.tasks.start(self._prober(command).run())
+        probing = self._context.tasks.start(self._prober(command).run())
         try:
             code = await launched.process.wait()
         finally:
@@ -157,30 +157,32 @@ class ContainerProcess:
 
         return Prober(
             self._container,
-            self._around.clock,
-            Probing(self._container, self._around.address, run_command).check,
+            self._context.clock,
+            Probing(self._container, self._context.address, run_command).check,
             lambda is_started, is_ready: self._report(Probed(self._now, is_started, is_ready)),
             self._probe_failed,
-            lambda problem: self._around.tell("Warning", "Unhealthy", problem),
+            lambda problem: self._context.record_event("Warning", "Unhealthy", problem),
         )
 
     def _probe_failed(self, kind: str, probe: Manifest) -> None:
         if self._is_ending.is_set():
             return
         name = self._container["name"]
-        self._around.tell("Normal", "Killing", f"Container {name} failed {kind} probe, will be restarted")
-        self.stop(probe.get("terminationGracePeriodSeconds") or self._around.grace_seconds)
+        self._context.record_event(
+            "Normal", "Killing", f"Container {name} failed {kind} probe, will be restarted"
+        )
+        self.stop(probe.get("terminationGracePeriodSeconds") or self._context.grace_seconds)
 
     # -- reporting
 
     @property
     def _now(self) -> float:
-        return self._around.clock.now()
+        return self._context.clock.now()
 
     def _report(self, report: Report) -> None:
         if not self._is_discarded:
             self.reports.append(report)
-            self._around.wake()
+            self._context.wake()
 
 
 def _start_message(error: Exception) -> str:

@@ -48,8 +48,8 @@ def resource_value(pod: Manifest, ref: Manifest, container: Manifest | None, hos
     """The value of a resourceFieldRef, rounded up to its divisor; a limit that is not set is the node's."""
     if name := ref.get("containerName"):
         spec = pod["spec"]
-        everyone = (*(spec.get("initContainers") or ()), *spec["containers"])
-        container = next((each for each in everyone if each["name"] == name), None)
+        containers = (*(spec.get("initContainers") or ()), *spec["containers"])
+        container = next((each for each in containers if each["name"] == name), None)
     if container is None:
         raise DownwardError(f"container {ref.get('containerName')} not found")
     part, _, resource = ref["resource"].partition(".")

@@ -58,14 +58,14 @@ class Prober:
         check: Check,
         changed: Callable[[bool, bool], None],
         failed: Callable[[str, Manifest], None],
-        tell: Callable[[str], None],
+        record_event: Callable[[str], None],
     ) -> None:
         self._container = container
         self._clock = clock
         self._check = check
         self._changed = changed
         self._failed = failed
-        self._tell = tell
+        self._record_event = record_event
 
     async def run(self) -> None:
         """Probe until cancelled, or until there is nothing left to probe."""
@@ -123,5 +123,5 @@ class Prober:
     async def _probe(self, kind: str, probe: Manifest) -> bool:
         problem = await self._check(probe)
         if problem:
-            self._tell(f"{kind} probe failed: {problem}")
+            self._record_event(f"{kind} probe failed: {problem}")
         return not problem

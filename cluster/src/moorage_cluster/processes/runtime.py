@@ -14,7 +14,7 @@ from moorage.clock import Clock
 from moorage.http.transport import Stream
 from moorage_cluster.nodes.addresses import PodAddresses
 from moorage_cluster.nodes.log_options import LogOptions
-from moorage_cluster.nodes.workload import Host, Tell
+from moorage_cluster.nodes.workload import Host, RecordEvent
 from moorage_cluster.processes.container_log import LogStream
 from moorage_cluster.processes.machine import Machine
 from moorage_cluster.processes.sandbox import LOOPBACK, PodSandbox
@@ -37,21 +37,23 @@ class LocalRuntime:
         self._addresses = PodAddresses(f"127.{network}.0.0/16") if sys.platform == "linux" else None
         self._sandboxes: dict[str, PodSandbox] = {}
 
-    def sandbox(self, pod: Manifest, host: Host, wake: Callable[[], None], tell: Tell) -> PodSandbox | None:
+    def sandbox(
+        self, pod: Manifest, host: Host, wake: Callable[[], None], record_event: RecordEvent
+    ) -> PodSandbox | None:
         """The sandbox of a pod; None if all its containers are simulated."""
         if not any_runs(pod):
             return None
         uid = pod["metadata"]["uid"]
         address = "" if pod["spec"].get("hostNetwork") else self._address(uid)
         sandbox = self._sandboxes[uid] = PodSandbox(
-            self._machine, pod, host, address, wake, tell, lambda: self._forget(uid)
+            self._machine, pod, host, address, wake, record_event, lambda: self._forget(uid)
         )
         return sandbox
 
     def _forget(self, uid: str) -> None:
         del self._sandboxes[uid]
         if self._addresses is not None:
-            self._addresses.give_back(uid)
+            self._addresses.release(uid)
 
     def _address(self, uid: str) -> str:
         return LOOPBACK if self._addresses is None else self._addresses.take(uid)

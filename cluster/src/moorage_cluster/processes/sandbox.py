@@ -12,7 +12,7 @@ from moorage.api.manifests import Manifest
 from moorage.backoff import backoff_seconds
 from moorage.client.waiting import sleep
 from moorage_cluster.nodes.simulated_program import Program
-from moorage_cluster.nodes.workload import Host, Tell
+from moorage_cluster.nodes.workload import Host, RecordEvent
 from moorage_cluster.processes.command import Command, CommandError
 from moorage_cluster.processes.container_log import ContainerLog
 from moorage_cluster.processes.container_process import ContainerContext, ContainerProcess
@@ -48,7 +48,7 @@ class PodSandbox:
         host: Host,
         address: str,
         wake: Callable[[], None],
-        tell: Tell,
+        record_event: RecordEvent,
         closed: Callable[[], None],
     ) -> None:
         self.address = address or host.address
@@ -61,7 +61,7 @@ class PodSandbox:
         self._host = host
         self._own_address = address
         self._wake = wake
-        self._tell = tell
+        self._record_event = record_event
         self._closed = closed
         self._folder = machine.folder / pod["metadata"]["uid"]
         self._objects = NamespacedObjects(machine.client, pod["metadata"]["namespace"])
@@ -76,8 +76,14 @@ class PodSandbox:
         self._is_closed = False
         self._processes: list[ContainerProcess] = []
         grace_seconds = pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_GRACE_SECONDS)
-        self._around = ContainerContext(
-            machine.clock, machine.tasks, machine.sweeper, address or LOOPBACK, grace_seconds, wake, tell
+        self._context = ContainerContext(
+            machine.clock,
+            machine.tasks,
+            machine.sweeper,
+            address or LOOPBACK,
+            grace_seconds,
+            wake,
+            record_event,
         )
 
     def prepare(self) -> None:
@@ -122,7 +128,7 @@ class PodSandbox:
             try:
                 await self._volumes.write(self._pod, self.address, self._host)
             except MountError as error:
-                self._tell("Warning", "FailedMount", str(error))
+                self._record_event("Warning", "FailedMount", str(error))
                 failures += 1
                 pause = backoff_seconds(failures, _INITIAL_MOUNT_BACKOFF_SECONDS, _MAX_MOUNT_BACKOFF_SECONDS)
                 await sleep(self._machine.clock, pause)
@@ -155,7 +161,7 @@ class PodSandbox:
     def _start(self, container: Manifest) -> ContainerProcess:
         name = container["name"]
         process = ContainerProcess(
-            self._around, container, lambda: self._command(container), lambda: self._open_log(name)
+            self._context, container, lambda: self._command(container), lambda: self._open_log(name)
         )
         self._processes = [*(each for each in self._processes if not each.task.done()), process]
         return process

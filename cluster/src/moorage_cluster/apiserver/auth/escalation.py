@@ -65,7 +65,7 @@ def _check_role(
     request_name: str,
 ) -> None:
     attributes = RequestAttributes(user, "escalate", GROUP, "*", resource, "", namespace, request_name)
-    if authorizer.authorize(attributes).allowed or _only_upkeep(obj, old):
+    if authorizer.authorize(attributes).allowed or _changes_metadata_only(obj, old):
         return
     name = obj.get("metadata", {}).get("name", "")
     if why := _escalation(authorizer, user, namespace, rules_of(obj)):
@@ -89,7 +89,7 @@ def _check_binding(
         attributes = RequestAttributes(user, "bind", group, "*", roles, "", namespace, role_name)
         if authorizer.authorize(attributes).allowed:
             return
-    if _only_upkeep(obj, old):
+    if _changes_metadata_only(obj, old):
         return
     if roles is None:
         name = obj.get("metadata", {}).get("name", "")
@@ -120,7 +120,7 @@ def _escalation(authorizer: Authorizer, user: User, namespace: str, wanted: tupl
     return f"{why}; resolution errors: [{held.problem}]" if held.problem else why
 
 
-def _only_upkeep(obj: Manifest, old: Manifest | None) -> bool:
+def _changes_metadata_only(obj: Manifest, old: Manifest | None) -> bool:
     """Whether an update changes only what the garbage collector changes."""
     return old is not None and _guarded(obj) == _guarded(old)
 

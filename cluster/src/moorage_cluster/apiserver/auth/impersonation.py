@@ -40,7 +40,7 @@ def impersonate(
     attributes: RequestAttributes, headers: Iterable[tuple[str, str]], authorize: Authorize
 ) -> User:
     """The user that a request acts as: `attributes.user`, or the one in the headers if that is allowed."""
-    wanted = wanted_user(headers)
+    wanted = requested_user(headers)
     if wanted is None:
         return attributes.user
     refusal: ApiError | None = None
@@ -57,7 +57,7 @@ def impersonate(
     raise refusal
 
 
-def wanted_user(headers: Iterable[tuple[str, str]]) -> User | None:
+def requested_user(headers: Iterable[tuple[str, str]]) -> User | None:
     """The user in the headers, exactly as they name it; None if they name none."""
     name = uid = ""
     groups: list[str] = []
@@ -88,14 +88,14 @@ def _unescaped(key: str) -> str:
 
 def _shown(uid: str, groups: Sequence[str], extra: dict[str, tuple[str, ...]]) -> str:
     """A user without a name, as messages show it."""
-    said_groups = _shown_list(groups) if groups else "[]string(nil)"
-    said_extra = "(nil)"
+    group_headers = _shown_list(groups) if groups else "[]string(nil)"
+    extra_headers = "(nil)"
     if extra:
         pairs = (f"{quoted(key)}:{_shown_list(values)}" for key, values in sorted(extra.items()))
-        said_extra = f"{{{', '.join(pairs)}}}"
+        extra_headers = f"{{{', '.join(pairs)}}}"
     return (
-        f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{said_groups}, '
-        f"Extra:map[string][]string{said_extra}}}"
+        f'&user.DefaultInfo{{Name:"", UID:{quoted(uid)}, Groups:{group_headers}, '
+        f"Extra:map[string][]string{extra_headers}}}"
     )
 
 
@@ -148,7 +148,7 @@ class _Check:
         """The wanted user, with the groups that such a user has."""
         groups = self._check_name(wanted, any_node)
         if wanted.uid:
-            self._require(self._asking(_AUTHENTICATION, "uids", wanted.uid))
+            self._require(self._attributes(_AUTHENTICATION, "uids", wanted.uid))
         self._check_groups(wanted.groups)
         self._check_extra(wanted.extra)
         if wanted.name == ANONYMOUS:
@@ -158,7 +158,7 @@ class _Check:
         return replace(wanted, groups=groups if implied in groups else (*groups, implied))
 
     def _check_name(self, wanted: User, any_node: bool) -> tuple[str, ...]:
-        asking = self._asking(self._group_of_names, "users", wanted.name)
+        asking = self._attributes(self._group_of_names, "users", wanted.name)
         groups = wanted.groups
         if self._is_constrained and (node := _node_name(wanted.name)):
             asking = asking._replace(resource="nodes", name="*" if any_node else node)
@@ -171,7 +171,7 @@ class _Check:
         return groups
 
     def _check_groups(self, groups: tuple[str, ...]) -> None:
-        asking = self._asking(self._group_of_names, "groups", "")
+        asking = self._attributes(self._group_of_names, "groups", "")
         if self._is_constrained:
             if "" in groups:
                 raise forbidden(asking, "impersonating the empty string group is not allowed")
@@ -185,7 +185,7 @@ class _Check:
             self._require(asking._replace(name=group))
 
     def _check_extra(self, extra: dict[str, tuple[str, ...]]) -> None:
-        asking = self._asking(_AUTHENTICATION, "userextras", "")
+        asking = self._attributes(_AUTHENTICATION, "userextras", "")
         if self._is_constrained:
             if problem := _extra_problem(extra):
                 raise forbidden(asking, problem)
@@ -196,7 +196,7 @@ class _Check:
             for value in values:
                 self._require(asking._replace(subresource=key, name=value))
 
-    def _asking(self, group: str, resource: str, name: str) -> RequestAttributes:
+    def _attributes(self, group: str, resource: str, name: str) -> RequestAttributes:
         return RequestAttributes(self._requestor, self._verb, group, "v1", resource, name=name)
 
     def _require(self, asking: RequestAttributes) -> None:

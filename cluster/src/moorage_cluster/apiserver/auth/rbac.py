@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from moorage.admission.attributes import Reader
 from moorage.admission.users import MASTERS, User
 from moorage.api.manifests import Manifest, labels_of
-from moorage.api.selectors import sound_selector
+from moorage.api.selectors import valid_selector
 from moorage.api.text import quoted
 from moorage_cluster.apiserver.auth import serviceaccounts
 from moorage_cluster.apiserver.auth.attributes import RequestAttributes
@@ -58,18 +58,18 @@ class _Bindings:
 
     def _add(self, position: tuple[int, int], binding: Manifest, subject: Manifest, namespace: str) -> None:
         kind, name = subject.get("kind", ""), subject.get("name", "")
-        shown, by_whom, whom = name, self._by_user, name
+        shown, by_subject, subject_name = name, self._by_user, name
         match kind:
             case "User":
                 pass
             case "Group":
-                by_whom = self._by_group
+                by_subject = self._by_group
             case "ServiceAccount":
                 account_namespace = subject.get("namespace") or namespace
                 shown = f"{name}/{account_namespace}"
                 if not account_namespace:
                     return
-                whom = serviceaccounts.username(account_namespace, name)
+                subject_name = serviceaccounts.username(account_namespace, name)
             case _:
                 return
         role = binding.get("roleRef") or {}
@@ -81,16 +81,16 @@ class _Bindings:
             described = f"ClusterRoleBinding {quoted(binding_name)}"
         source = f"{described} of {role_kind} {quoted(role_name)} to {kind} {quoted(shown)}"
         grant = _Grant(position, role_kind, role_name, namespace, source)
-        by_whom.setdefault(whom, []).append(grant)
+        by_subject.setdefault(subject_name, []).append(grant)
 
     def applying_to(self, user: User) -> tuple[_Grant, ...]:
         """The bindings that apply to a user, each once, in order."""
-        who = (user.name, user.groups)
-        known = self._applying.get(who)
+        user_key = (user.name, user.groups)
+        known = self._applying.get(user_key)
         if known is None:
             if len(self._applying) >= _MAX_CACHED:
                 self._applying.clear()
-            known = self._applying[who] = self._find(user)
+            known = self._applying[user_key] = self._find(user)
         return known
 
     def _find(self, user: User) -> tuple[_Grant, ...]:
@@ -132,7 +132,7 @@ class Rbac:
                 problems.append(_unresolved(grant))
             elif role.compiled.allows(attributes):
                 return AuthorizationDecision(True, f"RBAC: allowed by {grant.source}")
-        return AuthorizationDecision(False, f"RBAC: {_together(problems)}") if problems else DENIED
+        return AuthorizationDecision(False, f"RBAC: {_joined_problems(problems)}") if problems else DENIED
 
     def rules_for(self, user: User, namespace: str) -> UserRules:
         """All that a user may do in a namespace, cluster-wide rules included."""
@@ -144,7 +144,7 @@ class Rbac:
                 problems.append(_unresolved(grant))
             else:
                 rules.extend(role.rules)
-        return UserRules(tuple(rules), _together(problems))
+        return UserRules(tuple(rules), _joined_problems(problems))
 
     def rules_of_role(self, kind: str, name: str, namespace: str) -> tuple[Rule, ...] | None:
         """The rules of a Role or ClusterRole; None if there is no such role."""
@@ -196,7 +196,7 @@ def _unresolved(grant: _Grant) -> str:
     return f"{grant.role_kind.lower()}.{GROUP} {quoted(grant.role_name)} not found"
 
 
-def _together(problems: list[str]) -> str:
+def _joined_problems(problems: list[str]) -> str:
     said = list(dict.fromkeys(problems))
     return f"[{', '.join(said)}]" if len(said) > 1 else "".join(said)
 
@@ -213,7 +213,7 @@ def _gathered(role: Manifest, by_name: dict[str, Manifest], seen: set[str]) -> d
     if not aggregation:
         return dict.fromkeys(rules_of(role))
     rules: dict[Rule, None] = {}
-    for selector in map(sound_selector, aggregation.get("clusterRoleSelectors") or ()):
+    for selector in map(valid_selector, aggregation.get("clusterRoleSelectors") or ()):
         for name in sorted(by_name.keys() - seen):
             if selector.matches(labels_of(by_name[name])):
                 rules |= _gathered(by_name[name], by_name, seen | {name})

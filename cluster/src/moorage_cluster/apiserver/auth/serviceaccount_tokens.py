@@ -110,7 +110,7 @@ class ServiceAccountTokens:
         uid = found["metadata"].get("uid", "")
         if uid != account.uid:
             raise TokenError(f"service account UID ({uid}) does not match claim ({account.uid})")
-        if self._gone(found):
+        if self._not_found(found):
             raise TokenError(f"service account {namespace}/{account.name} has been deleted")
         if said.secret:
             self._check_bound("/secrets", "secret", namespace, said.secret)
@@ -129,10 +129,10 @@ class ServiceAccountTokens:
             raise TokenError(
                 f"{kind} UID ({uid}) does not match service account {kind} ref claim ({ref.uid})"
             )
-        if self._gone(found):
+        if self._not_found(found):
             raise TokenError("service account token has been invalidated")
 
-    def _gone(self, obj: Manifest) -> bool:
+    def _not_found(self, obj: Manifest) -> bool:
         """Whether an object's deletion is due, so that it only waits to be removed."""
         when = obj["metadata"].get("deletionTimestamp")
         if not when:

@@ -21,7 +21,7 @@ from moorage_cluster.apiserver.auth.serviceaccount_tokens import (
 from moorage_cluster.apiserver.auth.token_requests import TokenIssuer
 
 ADMIN: Final = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
-NOBODY: Final = User(ANONYMOUS, (UNAUTHENTICATED,))
+ANONYMOUS_USER: Final = User(ANONYMOUS, (UNAUTHENTICATED,))
 
 
 class Authenticator:
@@ -64,7 +64,7 @@ class Authenticator:
         if token is None:
             if not self._allows_anonymous:
                 raise errors.unauthorized()
-            return NOBODY
+            return ANONYMOUS_USER
         try:
             return self.identify(token).user
         except TokenError as error:

@@ -105,13 +105,13 @@ def to_v1(obj: Manifest) -> Manifest:
     for percent in (_cpu(each, "current") for each in measured):
         if percent is not None:
             new_status["currentCPUUtilizationPercentage"] = percent
-    told: dict[str, Any] = {
+    annotated: dict[str, Any] = {
         _METRICS_ANNOTATION: [_old(each, "target") for each in metrics if _cpu(each, "target") is None],
         _STATUSES_ANNOTATION: [_old(each, "current") for each in measured],
-        _BEHAVIOR_ANNOTATION: _told_behavior(spec["behavior"]) if "behavior" in spec else None,
+        _BEHAVIOR_ANNOTATION: _annotated_behavior(spec["behavior"]) if "behavior" in spec else None,
         _CONDITIONS_ANNOTATION: status.get("conditions"),
     }
-    texts = {key: json.dumps(value, separators=(",", ":")) for key, value in told.items() if value}
+    texts = {key: json.dumps(value, separators=(",", ":")) for key, value in annotated.items() if value}
     meta = _annotated(obj["metadata"], texts)
     return {**obj, "apiVersion": "autoscaling/v1", "metadata": meta, "spec": new_spec, "status": new_status}
 
@@ -119,21 +119,21 @@ def to_v1(obj: Manifest) -> Manifest:
 def to_v2(obj: Manifest) -> Manifest:
     """Convert an autoscaler of autoscaling/v1 to autoscaling/v2."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    told = {key: _read(obj, key) for key in _ANNOTATIONS}
+    annotated = {key: _read(obj, key) for key in _ANNOTATIONS}
     new_spec, new_status = _parts(spec, _SHARED_SPEC), _parts(status, _SHARED_STATUS)
-    metrics = _read_metrics(told[_METRICS_ANNOTATION], "target")
+    metrics = _read_metrics(annotated[_METRICS_ANNOTATION], "target")
     percent = spec.get("targetCPUUtilizationPercentage")
     if percent is not None or not metrics:
         metrics.append(cpu_utilization_metric(DEFAULT_CPU_UTILIZATION if percent is None else percent))
     new_spec["metrics"] = metrics
-    if behavior := _typed("spec", "behavior", _read_behavior(told[_BEHAVIOR_ANNOTATION])):
+    if behavior := _typed("spec", "behavior", _read_behavior(annotated[_BEHAVIOR_ANNOTATION])):
         new_spec["behavior"] = behavior
-    new_status["currentMetrics"] = _read_metrics(told[_STATUSES_ANNOTATION], "current")
+    new_status["currentMetrics"] = _read_metrics(annotated[_STATUSES_ANNOTATION], "current")
     percent = status.get("currentCPUUtilizationPercentage")
     if percent is not None and not new_status["currentMetrics"]:
         resource = {"name": "cpu", "current": {"averageUtilization": percent}}
         new_status["currentMetrics"] = [{"type": "Resource", "resource": resource}]
-    if conditions := _typed("status", "conditions", told[_CONDITIONS_ANNOTATION]):
+    if conditions := _typed("status", "conditions", annotated[_CONDITIONS_ANNOTATION]):
         new_status["conditions"] = conditions
     if not new_status.get("currentReplicas"):
         new_status.pop("currentReplicas", None)
@@ -199,10 +199,10 @@ def _old(metric: Manifest, group: str) -> Manifest:
     return {"type": metric.get("type", ""), source: found}
 
 
-def _read_metrics(told: Any, group: str) -> list[Manifest]:
-    if not isinstance(told, list):
+def _read_metrics(annotated: Any, group: str) -> list[Manifest]:
+    if not isinstance(annotated, list):
         return []
-    found = [_new(metric, group) for metric in told if isinstance(metric, dict)]
+    found = [_new(metric, group) for metric in annotated if isinstance(metric, dict)]
     place = ("spec", "metrics") if group == "target" else ("status", "currentMetrics")
     return _typed(*place, found) or []
 
@@ -239,29 +239,33 @@ def _settle_target(source: str, target: Manifest) -> None:
 # -- behavior
 
 
-def _told_behavior(behavior: Manifest) -> Manifest:
+def _annotated_behavior(behavior: Manifest) -> Manifest:
     return {
-        _told_name(key): {_told_name(each): _told_rule(rules.get(each)) for each in _RULE_FIELDS}
+        _annotated_name(key): {
+            _annotated_name(each): _annotated_rule(rules.get(each)) for each in _RULE_FIELDS
+        }
         for key, rules in behavior.items()
     }
 
 
-def _told_rule(value: Any) -> Any:
+def _annotated_rule(value: Any) -> Any:
     if isinstance(value, list):
-        return [{_told_name(key): each for key, each in policy.items()} for policy in value]
+        return [{_annotated_name(key): each for key, each in policy.items()} for policy in value]
     return value
 
 
-def _told_name(key: str) -> str:
+def _annotated_name(key: str) -> str:
     return key[:1].upper() + key[1:]
 
 
-def _read_behavior(told: Any) -> Any:
+def _read_behavior(annotated: Any) -> Any:
     """Values under lowerCamelCase names, regardless of the case of their first letters; nulls are dropped."""
-    if isinstance(told, dict):
+    if isinstance(annotated, dict):
         return {
-            key[:1].lower() + key[1:]: _read_behavior(each) for key, each in told.items() if each is not None
+            key[:1].lower() + key[1:]: _read_behavior(each)
+            for key, each in annotated.items()
+            if each is not None
         }
-    if isinstance(told, list):
-        return [_read_behavior(each) for each in told]
-    return told
+    if isinstance(annotated, list):
+        return [_read_behavior(each) for each in annotated]
+    return annotated

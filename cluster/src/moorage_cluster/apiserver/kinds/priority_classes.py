@@ -31,7 +31,7 @@ class PriorityClassStrategy(Strategy):
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         errors = []
         if name.startswith(SYSTEM_PREFIX):
-            if why := _stranger(name, value, default=obj.get("globalDefault", False)):
+            if why := _system_class_problem(name, value, default=obj.get("globalDefault", False)):
                 prefix = (
                     f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only."
                 )
@@ -50,7 +50,7 @@ class PriorityClassStrategy(Strategy):
         return errors + check_unchanged(*policies, "preemptionPolicy")
 
 
-def _stranger(name: str, value: int, *, default: bool) -> str:
+def _system_class_problem(name: str, value: int, *, default: bool) -> str:
     """Why a class with a system name is not a system class; empty if it is one."""
     known = SYSTEM_PRIORITIES.get(name)
     if known is None:

@@ -14,7 +14,7 @@ from moorage.apimachinery.validation.selectors import check_label_selector
 from moorage_cluster.apiserver.strategy import Strategy
 
 GROUP: Final = "rbac.authorization.k8s.io"
-_PEOPLE = ("User", "Group")
+_RBAC_SUBJECTS = ("User", "Group")
 
 
 class _RbacStrategy(Strategy):
@@ -74,7 +74,7 @@ class RoleBindingStrategy(_RbacStrategy):
         if not role.get("apiGroup"):
             role["apiGroup"] = GROUP
         for subject in obj.get("subjects") or ():
-            if not subject.get("apiGroup") and subject.get("kind") in _PEOPLE:
+            if not subject.get("apiGroup") and subject.get("kind") in _RBAC_SUBJECTS:
                 subject["apiGroup"] = GROUP
 
     def validate(self, obj: Manifest) -> list[FieldError]:
@@ -134,7 +134,7 @@ def _check_subject(subject: Manifest, path: str, *, namespaced: bool) -> list[Fi
             errors.append(not_supported(f"{path}.apiGroup", group, ("",)))
         if not namespaced and not subject.get("namespace"):
             errors.append(required(f"{path}.namespace"))
-    elif kind in _PEOPLE:
+    elif kind in _RBAC_SUBJECTS:
         errors += check_optional_word(group, (GROUP,), f"{path}.apiGroup")
     else:
         errors.append(not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))

@@ -12,7 +12,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def refuses_bottomless(function: Callable[P, T]) -> Callable[P, T]:
+def rejects_deep_nesting(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap a recursive function; values that are nested too deeply are a bad request."""
 
     @wraps(function)

@@ -21,7 +21,7 @@ from moorage.api.manifests import copy
 from moorage.apimachinery import errors
 from moorage.apimachinery.errors import ApiError
 from moorage.apimachinery.json_values import json_type, same
-from moorage_cluster.apiserver.patches.depth import refuses_bottomless
+from moorage_cluster.apiserver.patches.depth import rejects_deep_nesting
 
 MAX_OPERATIONS: Final = 10_000
 MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
@@ -39,7 +39,7 @@ class _DoesNotApplyError(Exception):
     """The patch is well-formed but does not fit the document."""
 
 
-@refuses_bottomless
+@rejects_deep_nesting
 def apply_json_patch(document: Any, operations: Any) -> Any:
     """The document after all operations in order; ApiError (400, 413, 422) if one fails."""
     _check(operations)

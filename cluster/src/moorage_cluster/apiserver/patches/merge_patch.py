@@ -7,10 +7,10 @@ from typing import Any
 from moorage.api.manifests import without_nulls
 from moorage.apimachinery import errors
 from moorage.apimachinery.json_values import MAP_TYPE, json_type
-from moorage_cluster.apiserver.patches.depth import refuses_bottomless
+from moorage_cluster.apiserver.patches.depth import rejects_deep_nesting
 
 
-@refuses_bottomless
+@rejects_deep_nesting
 def apply_merge_patch(document: Any, patch: Any) -> Any:
     """The document merged with a patch, which must be an object; the document itself stays as it is."""
     if patch is None:

@@ -17,7 +17,7 @@ from moorage.apimachinery.errors import ApiError
 from moorage.apimachinery.json_values import LIST_TYPE, MAP_TYPE, json_type
 from moorage.apimachinery.schema.shape import ANYTHING, Form, Shape
 from moorage_cluster.apiserver.patches import strategic_lists as lists
-from moorage_cluster.apiserver.patches.depth import refuses_bottomless
+from moorage_cluster.apiserver.patches.depth import rejects_deep_nesting
 from moorage_cluster.apiserver.patches.strategic_lists import DIRECTIVE, BadPatchError, unexpected_type
 
 RETAIN_KEYS: Final = "$retainKeys"
@@ -34,7 +34,7 @@ _BAD_REQUESTS: Final = frozenset(
 )
 
 
-@refuses_bottomless
+@rejects_deep_nesting
 def apply_strategic_patch(original: Manifest, patch: Any, shape: Shape) -> Manifest:
     """The object merged with a patch, guided by the shape of the object's kind."""
     if shape.form is Form.ANY:

@@ -11,7 +11,7 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.apimachinery import errors
 from moorage.apimachinery.schema import schema_of
-from moorage.apimachinery.schema.base import ANYTHING_GOES
+from moorage.apimachinery.schema.base import UNTYPED_SCHEMA
 from moorage.http.transport import Request, Response, Stream
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.auth.tokens import Authenticator
@@ -81,7 +81,7 @@ class _Call(msgspec.Struct):
         """The request's body as the subresource's kind."""
         api_version = self.api_version
         group, _, version = api_version.rpartition("/")
-        schema = schema_of(group, version, self.sub.kind) or ANYTHING_GOES
+        schema = schema_of(group, version, self.sub.kind) or UNTYPED_SCHEMA
         value = parse_body(self.request.body, self.request.headers.get("content-type", ""))
         return decode_as(value, api_version, self.sub.kind, schema, self.context)
 
@@ -152,7 +152,7 @@ class Subresources:
         resource = call.resource
         if call.verb == "get":
             return Response(200, encode(scaling.scale_of(self._opened(call))))
-        scale_schema = schema_of("autoscaling", "v1", "Scale") or ANYTHING_GOES
+        scale_schema = schema_of("autoscaling", "v1", "Scale") or UNTYPED_SCHEMA
 
         def edit(current: Manifest) -> Manifest:
             if call.verb == "patch":

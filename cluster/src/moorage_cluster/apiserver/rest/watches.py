@@ -27,7 +27,7 @@ _BATCH_BYTES: Final = 256 * 1024
 """Bytes after which a batch is sent: so a slow client holds at most this and one event."""
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
-_Told = TypeVar("_Told", Change, Stored)
+_Item = TypeVar("_Item", Change, Stored)
 Show = Callable[[Stored], bytes]
 """Converts a stored object to this watcher's resource."""
 Form = Callable[[bytes], bytes]
@@ -62,7 +62,7 @@ class Watch(Stream):
         self._marks_initial_end = bool(initial_events) and bookmarks
         self._clock = clock
         self._timer = clock.call_later(timeout_seconds, self.close)
-        self._woken = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._is_closed = False
         self._mark_due = False
         self._initial: list[Stored] = []
@@ -88,7 +88,7 @@ class Watch(Stream):
         """End the iteration: the client is gone, or the watch has timed out."""
         self._is_closed = True
         self._timer.cancel()
-        self._woken.set()
+        self._wakeup.set()
 
     @property
     def is_behind(self) -> bool:
@@ -97,9 +97,9 @@ class Watch(Stream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while self._initial:
-            told, count = _batch(partial(self._told, "ADDED"), self._initial[:_BATCH])
+            batch, count = _batch(partial(self._encoded_event, "ADDED"), self._initial[:_BATCH])
             del self._initial[:count]
-            yield told
+            yield batch
         if self._marks_initial_end:
             yield self._bookmark(self._initial_revision, {_INITIAL_EVENTS_END: "true"})
         mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark) if self._bookmarks else None
@@ -121,18 +121,18 @@ class Watch(Stream):
                     mark = self._clock.call_later(BOOKMARK_SECONDS, self._mark)
                     yield self._bookmark(self._store.revision, {})
                     continue
-                self._woken.clear()
-                self._collection.waiting.add(self._woken)
-                await self._woken.wait()
+                self._wakeup.clear()
+                self._collection.waiting.add(self._wakeup)
+                await self._wakeup.wait()
         finally:
-            self._collection.waiting.discard(self._woken)
+            self._collection.waiting.discard(self._wakeup)
             self._timer.cancel()
             if mark is not None:
                 mark.cancel()
 
     def _mark(self) -> None:
         self._mark_due = True
-        self._woken.set()
+        self._wakeup.set()
 
     def _seen(self, change: Change) -> bytes:
         """A change as a watch event: ADDED when an object starts to match, DELETED when it stops to match."""
@@ -141,14 +141,14 @@ class Watch(Stream):
             return b""
         options = self._options
         if not options.labels and not options.fields:
-            return self._told(change.type, stored)
+            return self._encoded_event(change.type, stored)
         was = previous is not None and matches(previous, options)
         now = change.type != "DELETED" and matches(stored, options)
         if now:
-            return self._told("MODIFIED" if was else "ADDED", stored)
-        return self._told("DELETED", stored) if was else b""
+            return self._encoded_event("MODIFIED" if was else "ADDED", stored)
+        return self._encoded_event("DELETED", stored) if was else b""
 
-    def _told(self, kind: ChangeType, stored: Stored) -> bytes:
+    def _encoded_event(self, kind: ChangeType, stored: Stored) -> bytes:
         raw = self._show(stored)
         return _event(kind, self._form(raw) if self._form else raw)
 
@@ -161,12 +161,12 @@ class Watch(Stream):
         return _event("BOOKMARK", self._form(raw) if self._form else raw)
 
 
-def _batch(tell: Callable[[_Told], bytes], items: Sequence[_Told]) -> tuple[bytes, int]:
+def _batch(encode_item: Callable[[_Item], bytes], items: Sequence[_Item]) -> tuple[bytes, int]:
     """The events of the first items that fit into a batch, and the number of these items."""
     events: list[bytes] = []
     size = count = 0
     for item in items:
-        event = tell(item)
+        event = encode_item(item)
         events.append(event)
         size += len(event)
         count += 1

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from moorage.admission.plugin import PODS
-from moorage.admission.pods.totals import asks_as_a_whole, charged_totals
+from moorage.admission.pods.totals import charged_totals, has_pod_level_resources
 from moorage.api.amounts import ONE, Amounts
 from moorage.api.manifests import Manifest
 from moorage.api.names import HUGE_PAGES, is_extended_resource, is_native_resource
@@ -24,7 +24,7 @@ _LIMIT_NAMES: Final = {name: f"limits.{name}" for name in _REQUEST_NAMES}
 _NAMES: Final = frozenset(
     (_COUNT, "pods", *_LIMIT_NAMES.values(), *(name for names in _REQUEST_NAMES.values() for name in names))
 )
-_MUST_BE_SAID: Final = {
+_REQUIRED_RESOURCES: Final = {
     quota_name: ("requests", name) for name in ("cpu", "memory") for quota_name in _REQUEST_NAMES[name]
 } | {_LIMIT_NAMES[name]: ("limits", name) for name in ("cpu", "memory")}
 """Quota resources for which every container must specify its own request or limit."""
@@ -68,15 +68,15 @@ def _is_alive(pod: Manifest, now: datetime) -> bool:
 
 
 def _missing(names: list[str], pod: Manifest) -> str:
-    if asks_as_a_whole(pod):
+    if has_pod_level_resources(pod):
         return ""
     spec = pod.get("spec", {})
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     said = []
     for quota_name in sorted(names):
-        if quota_name not in _MUST_BE_SAID:
+        if quota_name not in _REQUIRED_RESOURCES:
             continue
-        part, name = _MUST_BE_SAID[quota_name]
+        part, name = _REQUIRED_RESOURCES[quota_name]
         silent = {
             each.get("name", "")
             for each in containers

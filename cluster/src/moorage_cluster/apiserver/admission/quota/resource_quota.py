@@ -81,7 +81,7 @@ class ResourceQuota:
     ) -> None:
         is_new = attributes.operation == "CREATE"
         obj = _as_created(attributes.obj) if is_new else attributes.obj
-        concerned = []
+        matched = []
         for quota in quotas:
             hard = _hard(quota, meter)
             scopes = scopes_of(quota)
@@ -89,8 +89,8 @@ class ResourceQuota:
                 continue
             if missing := meter.missing(list(hard), obj):
                 raise refusal(attributes, f"failed quota: {quota['metadata']['name']}: {missing}")
-            concerned.append(_MatchedQuota(quota, scopes, hard))
-        if not concerned:
+            matched.append(_MatchedQuota(quota, scopes, hard))
+        if not matched:
             return
         now = self._now()
         usage = meter.charge(obj, now)
@@ -98,7 +98,7 @@ class ResourceQuota:
         if negative:
             raise refusal(attributes, f"quota usage is negative for resource(s): {','.join(negative)}")
         before = None if is_new or attributes.old is None else attributes.old
-        for each in concerned:
+        for each in matched:
             already = {}
             if before is not None and in_scopes(before, each.scopes, meter):
                 already = meter.charge(before, now)
@@ -148,15 +148,15 @@ def _hard(quota: Manifest, meter: Meter) -> Amounts:
     return amounts_of({name: text for name, text in hard.items() if meter.measures(name)})
 
 
-def _compare(attributes: Attributes, concerned: _MatchedQuota, requested: Amounts, used: Amounts) -> None:
-    hard = concerned.hard
+def _compare(attributes: Attributes, matched: _MatchedQuota, requested: Amounts, used: Amounts) -> None:
+    hard = matched.hard
     exceeded = sorted(
         name
         for name, amount in requested.items()
         if used[name].billionths + amount.billionths > hard[name].billionths
     )
     if exceeded:
-        name = concerned.quota["metadata"]["name"]
+        name = matched.quota["metadata"]["name"]
         raise refusal(
             attributes,
             f"exceeded quota: {name}, requested: {_listed(requested, exceeded)}, "

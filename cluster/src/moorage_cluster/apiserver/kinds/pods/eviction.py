@@ -10,7 +10,7 @@ from typing import Final
 
 from moorage.api.conditions import find_condition, is_ready, set_condition
 from moorage.api.manifests import Manifest, labels_of, timestamp, utc_now
-from moorage.api.selectors import sound_selector
+from moorage.api.selectors import valid_selector
 from moorage.apimachinery import errors
 
 MAX_DISRUPTED_PODS: Final = 2000
@@ -54,7 +54,7 @@ def evict(
         )
         raise errors.ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "", text)
     budget = budgets[0]
-    if not is_ready(pod) and _unhealthy_may_go(budget):
+    if not is_ready(pod) and _allows_unhealthy_eviction(budget):
         return decision
     return EvictionDecision(decision.pod, _take_one(budget, pod["metadata"]["name"], moment))
 
@@ -73,7 +73,7 @@ def _as_target(pod: Manifest, now: datetime) -> Manifest:
 
 def _check_preconditions(pod: Manifest, wanted: Manifest) -> None:
     meta = pod["metadata"]
-    for key, spoken, story in (
+    for key, spoken, hint in (
         ("uid", "UID", "The object might have been deleted and then recreated"),
         ("resourceVersion", "ResourceVersion", "The object might have been modified"),
     ):
@@ -81,7 +81,7 @@ def _check_preconditions(pod: Manifest, wanted: Manifest) -> None:
         if value and value != meta.get(key, ""):
             why = (
                 f"the {spoken} in the precondition ({value}) does not match the {spoken} in record "
-                f"({meta.get(key, '')}). {story}"
+                f"({meta.get(key, '')}). {hint}"
             )
             raise errors.conflict("", "Pod", meta["name"], why)
 
@@ -89,10 +89,10 @@ def _check_preconditions(pod: Manifest, wanted: Manifest) -> None:
 def _covers(pdb: Manifest, pod: Manifest) -> bool:
     if pdb["metadata"].get("namespace") != pod["metadata"].get("namespace"):
         return False
-    return sound_selector((pdb.get("spec") or {}).get("selector")).matches(labels_of(pod))
+    return valid_selector((pdb.get("spec") or {}).get("selector")).matches(labels_of(pod))
 
 
-def _unhealthy_may_go(budget: Manifest) -> bool:
+def _allows_unhealthy_eviction(budget: Manifest) -> bool:
     """Whether an unready pod may be evicted: if the policy allows it, or if enough others are healthy."""
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -113,7 +113,7 @@ def _take_one(budget: Manifest, pod_name: str, now: datetime) -> Manifest:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise _forbidden(name, why)
     if allowed == 0:
-        causes = [{"reason": "DisruptionBudget", "message": _why_not(name, status)}]
+        causes = [{"reason": "DisruptionBudget", "message": _blocking_message(name, status)}]
         raise errors.too_many_requests(_REFUSED, causes)
     changed = {
         **status,
@@ -143,14 +143,14 @@ def _forbidden(name: str, why: str) -> errors.ApiError:
     return errors.forbidden("policy", "poddisruptionbudget", name, why)
 
 
-def _why_not(name: str, status: Manifest) -> str:
+def _blocking_message(name: str, status: Manifest) -> str:
     condition = find_condition(status, "DisruptionAllowed") or {}
-    told = condition.get("message") if condition.get("status") == "False" else ""
+    sync_error = condition.get("message") if condition.get("status") == "False" else ""
     desired, current = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     not_now = f"The disruption budget {name} does not allow evicting pods currently"
-    if told and condition.get("reason") == "SyncFailed":
+    if sync_error and condition.get("reason") == "SyncFailed":
         # The other counters are meaningless when the budget could not be computed.
-        return f"{not_now} because it failed sync: {told}"
+        return f"{not_now} because it failed sync: {sync_error}"
     if current <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-    return f"{not_now} ({condition.get('reason', '')}): {told}" if told else not_now
+    return f"{not_now} ({condition.get('reason', '')}): {sync_error}" if sync_error else not_now

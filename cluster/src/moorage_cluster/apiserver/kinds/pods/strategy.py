@@ -29,8 +29,8 @@ class PodStrategy(Strategy):
 
     def __init__(self, now: Now = utc_now) -> None:
         self._now = now
-        self._sound_specs = ValidatedSpecCache()
-        self._judged: tuple[Manifest, list[str]] = ({}, [])
+        self._validated_specs = ValidatedSpecCache()
+        self._last_validated: tuple[Manifest, list[str]] = ({}, [])
         """The spec that was last found valid, with its warnings, which are requested right after."""
 
     def default(self, obj: Manifest) -> None:
@@ -75,17 +75,17 @@ class PodStrategy(Strategy):
     def validate(self, obj: Manifest) -> list[FieldError]:
         """Validation errors of a new pod."""
         spec = obj["spec"]
-        key = self._sound_specs.key(spec)
-        warnings = self._sound_specs.warnings(key)
+        key = self._validated_specs.key(spec)
+        warnings = self._validated_specs.warnings(key)
         if warnings is not None:
-            self._judged = (spec, warnings)
+            self._last_validated = (spec, warnings)
             annotations = obj["metadata"].get("annotations")
             return validate_pod_annotations(annotations, spec, "metadata.annotations") if annotations else []
         problems = validate_new_pod(obj)
         if not problems:
             warnings = spec_warnings(spec)
-            self._sound_specs.add(key, warnings)
-            self._judged = (spec, warnings)
+            self._validated_specs.add(key, warnings)
+            self._last_validated = (spec, warnings)
         return problems
 
     def validate_update(self, obj: Manifest, old: Manifest) -> list[FieldError]:
@@ -100,7 +100,7 @@ class PodStrategy(Strategy):
         """Warnings for the creator of a pod; updates come from programs, which ignore them."""
         if old is not None:
             return []
-        spec, known = self._judged
+        spec, known = self._last_validated
         about_spec = known if spec is obj["spec"] else spec_warnings(obj["spec"])
         return name_warnings(obj["metadata"].get("name", "")) + about_spec
 

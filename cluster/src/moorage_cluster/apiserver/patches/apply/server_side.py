@@ -36,9 +36,9 @@ from moorage_cluster.apiserver.patches.apply.merging import merged, without
 from moorage_cluster.apiserver.patches.apply.ownership import compare, fields_of, with_parents
 from moorage_cluster.apiserver.patches.apply.shape_access import object_of
 from moorage_cluster.apiserver.patches.apply.wellformed import check_applied, check_live
-from moorage_cluster.apiserver.patches.depth import refuses_bottomless
+from moorage_cluster.apiserver.patches.depth import rejects_deep_nesting
 
-NOBODYS: Final = FieldSet.of(
+UNOWNED_FIELDS: Final = FieldSet.of(
     "apiVersion",
     "kind",
     "metadata",
@@ -57,7 +57,7 @@ NOBODYS: Final = FieldSet.of(
 """Fields that no manager owns."""
 
 
-@refuses_bottomless
+@rejects_deep_nesting
 def apply(
     live: Manifest | None,
     applied: Manifest,
@@ -100,7 +100,7 @@ def apply(
     return _tracked(obj, managers)
 
 
-@refuses_bottomless
+@rejects_deep_nesting
 def check_declared(applied: Any, shape: Shape) -> None:
     """Reject a body with unknown fields; it must not be pruned yet."""
     if isinstance(applied, dict):
@@ -108,7 +108,7 @@ def check_declared(applied: Any, shape: Shape) -> None:
             check_applied(applied, shape)
 
 
-@refuses_bottomless
+@rejects_deep_nesting
 def track_update(
     old: Manifest,
     new: Manifest,
@@ -138,7 +138,7 @@ def track_update(
         return
     changed = difference.added | difference.modified
     managers = disowned(managers, changed | difference.removed)
-    if mine := changed - NOBODYS:
+    if mine := changed - UNOWNED_FIELDS:
         me = updater(manager, api_version, subresource)
         fields = mine | managers[me].fields if me in managers else mine
         managers[me] = OwnedFields(fields, api_version, time)
@@ -178,7 +178,7 @@ class _Request(NamedTuple):
         changed = difference.added | difference.modified
         conflicts = find_conflicts(managers, changed, self.manager)
         managers = disowned(managers, changed | difference.removed, but=(self.manager,))
-        if own := fields - NOBODYS:
+        if own := fields - UNOWNED_FIELDS:
             managers[self.manager] = managers[self.manager]._replace(fields=own)
         else:
             managers.pop(self.manager, None)
@@ -214,7 +214,7 @@ def _managers_before(
         managers = decode_managers(object_of((live or {}).get("metadata")).get("managedFields"))
     except MalformedError as problem:
         raise _unknown_error(f"failed to decode managed fields: {problem}") from None
-    if not managers and (fields := fields_of(before, shape) - NOBODYS):
+    if not managers and (fields := fields_of(before, shape) - UNOWNED_FIELDS):
         managers[updater(BEFORE_FIRST_APPLY, api_version, subresource)] = OwnedFields(
             fields, api_version, time
         )
