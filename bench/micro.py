@@ -85,13 +85,13 @@ def dry_runs(node_count: int) -> list[float]:
     framework = Profiles(default_config(), default_registry())["default-scheduler"]
     plugin = framework.plugins["DefaultPreemption"]
     assert isinstance(plugin, DefaultPreemption)
-    boss = make_pod(-1, "2", priority=1000)
+    preemptor = make_pod(-1, "2", priority=1000)
     everything, cycle = Nodes(cache.snapshot()), CycleState()
-    assert framework.pre_filter(cycle, boss, everything, Diagnosis(len(everything))) is not None
+    assert framework.pre_filter(cycle, preemptor, everything, Diagnosis(len(everything))) is not None
 
     def one() -> int:
-        _, gone = plugin.select_victims_on_nodes(cycle, boss, everything, Diagnosis(len(everything)))
-        return int(np.count_nonzero(gone))
+        _, removed = plugin.select_victims_on_nodes(cycle, preemptor, everything, Diagnosis(len(everything)))
+        return int(np.count_nonzero(removed))
 
     assert one() == 2 * node_count
     return [seconds(one) for _ in range(ROUNDS)]

@@ -69,11 +69,11 @@ async def run(nodes: int, pods: int, seconds: float, events: bool) -> None:
         if each["status"]["phase"] == "Running":
             ready.add(each["metadata"]["name"])
 
-    def follow(type: str, obj: dict[str, object], before: object) -> None:
+    def watch(type: str, obj: dict[str, object], before: object) -> None:
         if obj["status"]["phase"] == "Running":  # type: ignore[index]
             ready.add(obj["metadata"]["name"])  # type: ignore[index]
 
-    informer.listeners.append(follow)
+    informer.listeners.append(watch)
     await informer.until(all_run)
     took, used = time.perf_counter() - begun, time.process_time() - cpu
     print(f"{pods} pods created and Running in {took:.1f} s ({used:.1f} s of CPU)")

@@ -178,10 +178,10 @@ def _attempt(plugin: DynamicResources, pod: Pod, nodes: Nodes) -> str:
     cycle = CycleState()
     try:
         plugin.pre_filter(cycle, pod, nodes)
-        verdict = plugin.filter(cycle, pod, nodes)
+        result = plugin.filter(cycle, pod, nodes)
     except PluginError as error:
         return str(error)
-    return "fits" if verdict.codes is None else verdict.reasons[int(verdict.codes[0]) - 1].texts[0]
+    return "fits" if result.codes is None else result.reasons[int(result.codes[0]) - 1].texts[0]
 
 
 def _measure(claims: dict[str, Manifest], *, unique: bool) -> None:

@@ -98,7 +98,7 @@ class Lab:
         first = (process_time() - start) * 1000 + await self._settle()
         self._clock.advance(0.5)
         again = await self._again(worst)
-        beside = await self._bystander(prefix)
+        beside = await self._other_pod(prefix)
         await self._delete([*created, worst])
         self._fill()
         await self._settle()
@@ -113,7 +113,7 @@ class Lab:
         self.scheduler.queue.activate([worst])
         return (process_time() - start) * 1000 + await self._settle()
 
-    async def _bystander(self, prefix: str) -> float:
+    async def _other_pod(self, prefix: str) -> float:
         other = pod(prefix, "bystander")
         other["metadata"]["namespace"] = "default"
         other["metadata"]["labels"] = {"app": f"bystander-{prefix}"}

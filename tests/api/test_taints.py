@@ -4,7 +4,7 @@ import pytest
 
 from moorage.api.node import Taint
 from moorage.api.pod import Toleration
-from moorage.api.taints import keeps_away, tolerates
+from moorage.api.taints import has_untolerated, tolerates
 
 TAINT = Taint(key="team", value="a", effect="NoSchedule")
 
@@ -30,4 +30,4 @@ def test_what_a_toleration_covers(toleration: Toleration, covers: bool) -> None:
     ("effect", "away"), [("NoSchedule", True), ("NoExecute", True), ("PreferNoSchedule", False)]
 )
 def test_only_two_effects_keep_pods_away(effect: str, away: bool) -> None:
-    assert keeps_away((Taint(key="k", effect=effect),), ()) == away
+    assert has_untolerated((Taint(key="k", effect=effect),), ()) == away

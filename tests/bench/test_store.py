@@ -27,8 +27,8 @@ class Place:
         self.client = StoreClient(self.store)
         self.heard: list[tuple[str, str]] = []
 
-    def follow(self, kind: Kind) -> None:
-        self.store.follow(kind, [lambda type, obj, before: self.heard.append((type, obj.name))])
+    def watch(self, kind: Kind) -> None:
+        self.store.watch(kind, [lambda type, obj, before: self.heard.append((type, obj.name))])
 
     def add(self, kind: Kind, manifest: dict[str, Any], namespace: str = "a") -> Any:
         return self.store.create(kind, namespace, convert(manifest, KINDS[kind.name]))
@@ -89,7 +89,7 @@ def test_gated_pods_say_so(place: Place) -> None:
 
 def test_changes_are_heard_at_once_and_in_order(place: Place) -> None:
     one = place.pod("one")
-    place.follow(POD)
+    place.watch(POD)
     place.pod("two")
     place.bind(one)
     place.store.delete(POD, "a", "two")

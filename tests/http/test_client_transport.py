@@ -212,7 +212,7 @@ def test_an_answer_that_does_not_come_is_lost(run: Any, behaviour: Any, message:
     async def scenario() -> None:
         async with (
             serving(behaviour) as server,
-            HttpTransport(Endpoint(server.url), silence_seconds=SHORT_SECONDS) as transport,
+            HttpTransport(Endpoint(server.url), idle_seconds=SHORT_SECONDS) as transport,
         ):
             with pytest.raises(AnswerLost, match=message):
                 await transport.handle(POST)
@@ -234,7 +234,7 @@ def test_a_slow_answer_is_waited_for_as_long_as_something_comes(run: Any) -> Non
     async def scenario() -> None:
         async with (
             serving(behaviour) as server,
-            HttpTransport(Endpoint(server.url), silence_seconds=limit) as transport,
+            HttpTransport(Endpoint(server.url), idle_seconds=limit) as transport,
         ):
             assert (await transport.handle(GET)).body == b"x" * pieces
 
@@ -278,7 +278,7 @@ def test_a_watch_comes_as_it_is_sent_however_long_it_takes(run: Any) -> None:
     async def scenario() -> None:
         async with (
             serving(behaviour) as server,
-            HttpTransport(Endpoint(server.url), silence_seconds=SHORT_SECONDS) as transport,
+            HttpTransport(Endpoint(server.url), idle_seconds=SHORT_SECONDS) as transport,
         ):
             response = await transport.handle(WATCH)
             assert not isinstance(response.body, bytes)

@@ -206,7 +206,7 @@ class StagedConnection:
         self,
         requests: bytes,
         answers: Iterable[asyncio.Future[Response]],
-        silence_seconds: float,
+        idle_seconds: float,
         done: Callable[[], None],
     ) -> None:
         self._answers, self._done = list(answers), done

@@ -291,5 +291,5 @@ async def _shows(world: RoleHarness, path: str) -> bool:
 async def knows_authorities(world: RoleHarness, objects: list[Manifest]) -> bool:
     """Client certificates of the cluster's authority are believed."""
     certificates = ClientCertificates(CertificateOptions(), Metrics().client_certificate_seconds)
-    await certificates.look_up(world.account)
+    await certificates.load_authorities(world.account)
     return bool(certificates.authorities)

@@ -52,7 +52,7 @@ class Herald:
         self.words, self.handle = args["words"], handle
 
     def post_bind(self, cycle, pod, node_name):
-        self.handle.tell(pod, "Heralded", self.words)
+        self.handle.record_event(pod, "Heralded", self.words)
 
 
 if __name__ == "__main__":

@@ -215,7 +215,7 @@ class Helpful(Quiet):
                 node = handle.on_loop(lambda: handle.client.get(kinds.NODE, "", node_name))
                 self.seen["cpu"] = node["status"]["capacity"]["cpu"]
                 self.seen["nodes"] = handle.on_loop(lambda: handle.nodes().names)
-                handle.tell(pod, "Asked", f"about {node_name}")
+                handle.record_event(pod, "Asked", f"about {node_name}")
                 for waiting in handle.waiting:
                     waiting.allow(self.name)
 

@@ -43,7 +43,7 @@ class Busy:
         node = await self.handle.client.get(kinds.NODE, "", node_name)
         self.seen["capacity"] = node["status"]["capacity"]["cpu"]
         self.seen["namespaces"] = sorted(each.name for each in self.handle.objects.of(Namespace))
-        self.handle.tell(pod, "Prepared", f"{node_name} is prepared", action="Preparing")
+        self.handle.record_event(pod, "Prepared", f"{node_name} is prepared", action="Preparing")
 
     def post_bind(self, cycle: Any, pod: Pod, node_name: str) -> None:
         self.seen["bound"] = pod.name
@@ -84,7 +84,7 @@ def test_events_about_other_objects() -> None:
         await world.passes(1)
         [pod] = scheduler.cache.pods()
         [node] = scheduler.cache.nodes()
-        Busy.handle.tell(node, "Tired", "too many pods", type="Warning", related=pod)
+        Busy.handle.record_event(node, "Tired", "too many pods", type="Warning", related=pod)
         await world.passes(1)
         [event] = await world.events("Tired")
         about, related = event["involvedObject"], event["related"]

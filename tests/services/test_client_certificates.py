@@ -20,7 +20,7 @@ from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.http.server import ServingError
 from moorage.http.transport import Request, Response
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.client_certificates import (
     NAME,
     NAMESPACE,
@@ -91,7 +91,7 @@ class Scene:
 
 
 async def _nobody(request: Request) -> Response:
-    return answers.text("ok")
+    return responses.text("ok")
 
 
 def from_files(folder: Path, **more: object) -> CertificateOptions:
@@ -177,7 +177,7 @@ def test_without_authorities_certificates_say_nothing(tmp_path: Path) -> None:
         scene = Scene(tmp_path, CertificateOptions(skips_lookup=True))
 
         async def test(server: SecureServer) -> None:
-            await scene.certificates.look_up(scene.client)
+            await scene.certificates.load_authorities(scene.client)
             with scene.asking_is_seen() as seen:
                 await scene.ask(server, ALICE)
             assert [user.name for user in seen] == ["system:anonymous"]
@@ -193,7 +193,9 @@ def test_files_that_change_are_read_again(tmp_path: Path) -> None:
         newcomer = STRANGERS.client("newcomer")[1]
 
         async def test(server: SecureServer) -> None:
-            following = asyncio.ensure_future(scene.certificates.follow(scene.client, scene.world.clock))
+            following = asyncio.ensure_future(
+                scene.certificates.keep_updated(scene.client, scene.world.clock)
+            )
             await settled()
             (tmp_path / "clients").write_text(STRANGERS.pem)
             await scene.world.pass_time(61)
@@ -233,7 +235,7 @@ def test_the_cluster_tells_of_authorities_and_headers(tmp_path: Path) -> None:
                 requestheader_username_headers=json.dumps(["X-Who"]),
                 requestheader_allowed_names=json.dumps(["front"]),
             )
-            await scene.certificates.look_up(scene.client)
+            await scene.certificates.load_authorities(scene.client)
             with scene.asking_is_seen() as seen:
                 await scene.ask(server, ALICE)
                 await scene.ask(server, FRONT, x_who="carol", x_remote_group="ignored")
@@ -253,11 +255,11 @@ def test_a_cluster_that_does_not_tell(tmp_path: Path, tolerates: bool) -> None:
         scene = Scene(tmp_path, CertificateOptions(tolerates_failure=tolerates))
         stranger = Client(scene.world.server.api, "nobody's token")
         if tolerates:
-            await scene.certificates.look_up(stranger)
+            await scene.certificates.load_authorities(stranger)
             assert scene.certificates.authorities == []
         else:
             with pytest.raises(ServingError, match="unable to load configmap based"):
-                await scene.certificates.look_up(stranger)
+                await scene.certificates.load_authorities(stranger)
         scene.world.server.close()
 
     asyncio.run(run())

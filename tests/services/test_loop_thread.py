@@ -11,7 +11,7 @@ import pytest
 
 from moorage.clock import VirtualClock
 from moorage.http.transport import Request, Response
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.loop_thread import LoopHandlers, entered_in_thread
 from moorage.services.loop_watchdog import LoopWatchdog
 
@@ -24,7 +24,7 @@ def stuck_watchdog() -> LoopWatchdog:
     watchdog = LoopWatchdog(1.0, lambda problem, stack: None, now=clock.now)
     for _ in range(8):
         clock.advance(0.125)
-        watchdog.look()
+        watchdog.check()
     assert watchdog.problem is not None
     return watchdog
 
@@ -34,7 +34,7 @@ def test_state_is_read_in_the_loop_that_owns_it() -> None:
 
     async def handler(request: Request) -> Response:
         threads.append(threading.current_thread().name)
-        return answers.text(request.path)
+        return responses.text(request.path)
 
     async def main() -> Response:
         watchdog = LoopWatchdog(1.0, lambda problem, stack: None)

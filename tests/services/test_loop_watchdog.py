@@ -27,7 +27,7 @@ class Watched:
                 self.watchdog.beat()
             self.cycles += cycles
             self.clock.advance(1.0)
-            self.watchdog.look()
+            self.watchdog.check()
 
 
 def test_a_loop_that_does_not_turn_for_the_limit_is_reported_once() -> None:
@@ -66,7 +66,7 @@ def test_a_suspended_process_is_not_blamed_on_its_loop() -> None:
     watched = Watched()
     watched.pass_time(2, beats=True)
     watched.clock.advance(3600.0)  # The watchdog's thread does not run either.
-    watched.watchdog.look()
+    watched.watchdog.check()
     assert watched.watchdog.problem is None
     watched.pass_time(7)
     assert watched.watchdog.problem is None, "what was missed counts as two looks"

@@ -28,7 +28,7 @@ from moorage import (
     wait,
 )
 from moorage.api.node import Namespace
-from moorage.framework.interface.dependencies import NO_CONCERN, NODE, NODE_AND_PODS, DependsOn
+from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, NOT_CONCERNED, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import PostFilterResult
 
@@ -533,12 +533,12 @@ class RaisesWithoutReserve(KeepsBooks):
 
 class ReservesNevertheless(KeepsBooks):
     def depends_on(self, pod: Any, objects: Any) -> DependsOn:
-        return NO_CONCERN
+        return NOT_CONCERNED
 
 
 class RefusesNevertheless(Named):
     def depends_on(self, pod: Any, objects: Any) -> DependsOn:
-        return NO_CONCERN
+        return NOT_CONCERNED
 
     def reserve(self, cycle: Any, pod: Any, node_name: str) -> Status:
         return unschedulable("no berth")

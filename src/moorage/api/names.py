@@ -21,7 +21,7 @@ _MAX_SUBDOMAIN_LENGTH = 253
 _MAX_PORT_NAME_LENGTH = 15
 
 
-remembered_rule: Callable[[Rule], Rule] = cached_by_text(count=16384)
+cached_rule: Callable[[Rule], Rule] = cached_by_text(count=16384)
 """A rule with cached results for texts up to a length; longer ones are valid under no rule."""
 
 
@@ -162,19 +162,19 @@ def dns_subdomain_problems(name: str) -> Problems:
     return _subdomain_problems(name, "characters")
 
 
-@remembered_rule
+@cached_rule
 def short_name_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS label, where the rule is declared."""
     return _label_problems(name, "bytes")
 
 
-@remembered_rule
+@cached_rule
 def long_name_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS subdomain, where the rule is declared."""
     return _subdomain_problems(name, "bytes")
 
 
-@remembered_rule
+@cached_rule
 def dns_1035_label_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS label that starts with a letter."""
     problems = _length_problems(name, _MAX_LABEL_LENGTH)
@@ -183,7 +183,7 @@ def dns_1035_label_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered_rule
+@cached_rule
 def search_domain_problems(name: str) -> Problems:
     """What keeps `name` from being a domain to search names in, where underscores are fine."""
     problems = _length_problems(name, _MAX_SUBDOMAIN_LENGTH)
@@ -192,7 +192,7 @@ def search_domain_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered_rule
+@cached_rule
 def wildcard_subdomain_problems(name: str) -> Problems:
     """What keeps `name` from being a DNS subdomain whose first label is a wildcard: `*.example.com`."""
     problems = _length_problems(name, _MAX_SUBDOMAIN_LENGTH)
@@ -201,7 +201,7 @@ def wildcard_subdomain_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered_rule
+@cached_rule
 def qualified_name_problems(name: str) -> Problems:
     """What keeps `name` from being a qualified name, as label keys are: `name` or `example.com/name`."""
     prefix, slash, rest = name.partition("/")
@@ -230,7 +230,7 @@ def annotation_key_problems(key: str) -> Problems:
     return qualified_name_problems(key.lower())
 
 
-@remembered_rule
+@cached_rule
 def label_value_problems(value: str) -> Problems:
     """What keeps `value` from being a label value."""
     problems = _length_problems(value, _MAX_LABEL_LENGTH, "bytes")
@@ -239,7 +239,7 @@ def label_value_problems(value: str) -> Problems:
     return tuple(problems)
 
 
-@remembered_rule
+@cached_rule
 def config_key_problems(key: str) -> Problems:
     """What keeps `key` from being a key of a ConfigMap or Secret."""
     problems = _length_problems(key, _MAX_SUBDOMAIN_LENGTH)
@@ -252,7 +252,7 @@ def config_key_problems(key: str) -> Problems:
     return tuple(problems)
 
 
-@remembered_rule
+@cached_rule
 def port_name_problems(name: str) -> Problems:
     """What keeps `name` from being a port's name."""
     problems = _length_problems(name, _MAX_PORT_NAME_LENGTH)
@@ -267,7 +267,7 @@ def port_name_problems(name: str) -> Problems:
     return tuple(problems)
 
 
-@remembered_rule
+@cached_rule
 def variable_name_problems(name: str) -> Problems:
     """What keeps `name` from being an environment variable's name."""
     if not name:
@@ -276,13 +276,13 @@ def variable_name_problems(name: str) -> Problems:
     return () if fine else (_VARIABLE_RULE,)
 
 
-@remembered_rule
+@cached_rule
 def c_identifier_problems(name: str) -> Problems:
     """What keeps `name` from being an identifier of the C language."""
     return () if _C_IDENTIFIER_RE.fullmatch(name) else (_C_IDENTIFIER_RULE,)
 
 
-@remembered_rule
+@cached_rule
 def header_name_problems(name: str) -> Problems:
     """What keeps `name` from being an HTTP header's name."""
     return () if _HEADER_RE.fullmatch(name) else (_HEADER_RULE,)

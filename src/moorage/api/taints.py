@@ -31,7 +31,7 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
-def keeps_away(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> bool:
+def has_untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> bool:
     """Whether some taint repels a pod with these tolerations."""
     return any(
         taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated(taint, tolerations) for taint in taints

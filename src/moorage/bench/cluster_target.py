@@ -195,7 +195,7 @@ class ClusterTarget:
         """Create an object, then write its status, which creation ignores."""
         kind, body = prepared
         place = namespace if kind.namespaced else ""
-        stored = await self._make_with_patience(kind, place, body.encoded)
+        stored = await self._create_with_retries(kind, place, body.encoded)
         name, wanted = stored.metadata.name, body.manifest
         if kind == NODE:
             await self._declare_ready(stored, wanted)
@@ -203,7 +203,7 @@ class ClusterTarget:
             await self._client.patch(kind, place, name, {"status": wanted["status"]}, "merge", "status")
         return name
 
-    async def _make_with_patience(self, kind: Kind, namespace: str, body: msgspec.Raw) -> _Stored:
+    async def _create_with_retries(self, kind: Kind, namespace: str, body: msgspec.Raw) -> _Stored:
         """Create an object, with retries until a new namespace's service account exists."""
         for _ in range(_MAX_ACCOUNT_PAUSES):
             try:
@@ -267,12 +267,12 @@ class ClusterTarget:
             if key[0] not in (POD, NAMESPACE) and (is_held or key[1] not in namespaces)
         ]
         for some in (pods, others, [(NAMESPACE, "", name) for name in namespaces]):
-            await at_once(self._let_go(*key) for key in some)
+            await at_once(self._remove_finalizers(*key) for key in some)
         for name in namespaces:
-            await within(self._clock, _NAMESPACE_SECONDS, self._until_gone(name))
+            await within(self._clock, _NAMESPACE_SECONDS, self._wait_for_deletion(name))
         self._created.clear()
 
-    async def _until_gone(self, namespace: str) -> None:
+    async def _wait_for_deletion(self, namespace: str) -> None:
         """Wait until a namespace is deleted: the next workload may create one of the same name."""
         while True:
             try:
@@ -283,7 +283,7 @@ class ClusterTarget:
                 raise
             await sleep(self._clock, _PAUSE_SECONDS)
 
-    async def _let_go(self, kind: Kind, namespace: str, name: str) -> None:
+    async def _remove_finalizers(self, kind: Kind, namespace: str, name: str) -> None:
         """Delete an object at once, finalizers included; no kubelet confirms that a pod has ended."""
         try:
             if self._created[kind, namespace, name]:

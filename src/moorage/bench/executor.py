@@ -101,7 +101,7 @@ class Executor:
             case CreatePods():
                 await self._create_pods(index, op)
             case DeletePods():
-                await self._maybe_aside(op.skip_wait_to_completion, self._delete_pods(op))
+                await self._run_or_background(op.skip_wait_to_completion, self._delete_pods(op))
             case CreateAny():
                 await self._create_any(op)
             case UpdateAny():
@@ -199,7 +199,7 @@ class Executor:
             if op.skip_wait_to_completion:
                 self._namespaces[namespace] += op.count
             else:
-                await self._until_so_far(PodSelection([namespace]), op.count, SCHEDULED)
+                await self._wait_for_count(PodSelection([namespace]), op.count, SCHEDULED)
         if op.collect_metrics:
             await self._stop_collecting()
 
@@ -272,11 +272,11 @@ class Executor:
         at_least = ATTEMPTED if op.stage_requirement == ATTEMPTED_STAGE else SCHEDULED
         for namespace in op.namespaces or list(self._namespaces):
             group = PodSelection([namespace], op.label_selector)
-            await self._until_so_far(group, self._namespaces[namespace], at_least)
+            await self._wait_for_count(group, self._namespaces[namespace], at_least)
             if at_least == SCHEDULED:
                 self._namespaces[namespace] = 0
 
-    async def _until_so_far(self, group: PodSelection, count: int, at_least: int) -> None:
+    async def _wait_for_count(self, group: PodSelection, count: int, at_least: int) -> None:
         try:
             await within(self._clock, self._wait_seconds, self._target.pods.until(group, count, at_least))
         except TimeoutError:
@@ -285,14 +285,14 @@ class Executor:
 
     # -- in the background
 
-    async def _maybe_aside(self, aside: bool, work: Coroutine[Any, Any, None]) -> None:
-        if not aside:
+    async def _run_or_background(self, in_background: bool, work: Coroutine[Any, Any, None]) -> None:
+        if not in_background:
             await work
             return
-        task = asyncio.create_task(self._survived(work))
+        task = asyncio.create_task(self._logging_failure(work))
         self._background.add(task)
 
-    async def _survived(self, work: Awaitable[None]) -> None:
+    async def _logging_failure(self, work: Awaitable[None]) -> None:
         """Background work; its failure is reported, and the workload goes on."""
         try:
             await work
@@ -307,8 +307,8 @@ class Executor:
             prepared = await self._target.prepared(self._workload.templates.get(path).object())
             if prepared is not None:
                 ready.append(prepared)
-        churn = self._create_on_and_on if op.mode == "create" else self._recreate_on_and_on
-        await self._maybe_aside(True, churn(op, ready, namespace))
+        churn = self._churn_create if op.mode == "create" else self._churn_recreate
+        await self._run_or_background(True, churn(op, ready, namespace))
 
     def _rounds(self) -> Iterator[int]:
         number = 0
@@ -316,7 +316,7 @@ class Executor:
             yield number
             number += 1
 
-    async def _create_on_and_on(self, op: Churn, ready: list[PreparedObject], namespace: str) -> None:
+    async def _churn_create(self, op: Churn, ready: list[PreparedObject], namespace: str) -> None:
         """Create objects at a steady rate, independently of the server's latency."""
         async with overlapping(_MAX_CHURNED) as begin:
             async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
@@ -325,7 +325,7 @@ class Executor:
                 for each in ready:
                     await begin(partial(self._create_or_leave, each, namespace))
 
-    async def _recreate_on_and_on(self, op: Churn, ready: list[PreparedObject], namespace: str) -> None:
+    async def _churn_recreate(self, op: Churn, ready: list[PreparedObject], namespace: str) -> None:
         names = [[""] * op.number for _ in ready]
         async for number in self._paced(self._rounds(), 1 / _interval_seconds(op)):
             place = number % op.number

@@ -51,7 +51,7 @@ class ObjectStore:
         """A live, read-only view of all objects of a kind."""
         return self._tables[kind.name]
 
-    def follow(self, kind: Kind, listeners: list[Listener[Any]]) -> None:
+    def watch(self, kind: Kind, listeners: list[Listener[Any]]) -> None:
         """Call listeners for all existing objects of a kind, and for every later change."""
         self._listeners[kind.name].append(listeners)
         for obj in list(self._tables[kind.name].values()):
@@ -103,7 +103,7 @@ class ObjectStore:
         grace_seconds = _grace_seconds(obj) if isinstance(obj, Pod) else 0
         if not obj.metadata.finalizers and not grace_seconds:
             del self._tables[kind.name][namespace, name]
-            self._tell(kind, "DELETED", obj, obj)
+            self._notify(kind, "DELETED", obj, obj)
         elif obj.metadata.deletion_timestamp is None:
             ends_at = self._now() + timedelta(seconds=grace_seconds)
             self.update(kind, replace(obj, metadata=replace(obj.metadata, deletion_timestamp=ends_at)))
@@ -159,10 +159,10 @@ class ObjectStore:
         table = self._tables[kind.name]
         before = table.get(key)
         table[key] = obj
-        self._tell(kind, "ADDED" if before is None else "MODIFIED", obj, before)
+        self._notify(kind, "ADDED" if before is None else "MODIFIED", obj, before)
         return obj
 
-    def _tell(self, kind: Kind, type: EventType, obj: Object, before: Object | None) -> None:
+    def _notify(self, kind: Kind, type: EventType, obj: Object, before: Object | None) -> None:
         for listeners in self._listeners[kind.name]:
             for listener in listeners:
                 listener(type, obj, before)

@@ -151,7 +151,7 @@ class PodWatch:
         self.bound = 0
         """Total number of pods that were bound."""
         self._broken: Exception | None = None
-        informer.listeners.append(self._follow)
+        informer.listeners.append(self._on_event)
 
     def pods(self, group: PodSelection) -> list[SeenPod]:
         """The current pods of a group."""
@@ -206,7 +206,7 @@ class PodWatch:
         """Stop recording."""
         self._bindings.remove(bindings)
 
-    def _follow(self, type: EventType, pod: SeenPod, before: SeenPod | None) -> None:
+    def _on_event(self, type: EventType, pod: SeenPod, before: SeenPod | None) -> None:
         now = None if type == "DELETED" else pod
         if now is not None:
             if now.spec.node_name and (before is None or not before.spec.node_name):

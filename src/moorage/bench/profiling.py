@@ -28,7 +28,7 @@ class CpuProfile:
         self._profiler = Profiler(interval=_INTERVAL_SECONDS, async_mode="disabled")
         self._has_seen = False
 
-    def look(self, begins: bool) -> None:
+    def sample(self, begins: bool) -> None:
         """Start or stop sampling."""
         if begins:
             self._has_seen = True
@@ -38,7 +38,7 @@ class CpuProfile:
 
     def write(self) -> bool:
         """Write the flame graph; returns whether there were any samples."""
-        self.look(False)
+        self.sample(False)
         if self._has_seen:
             try:
                 self._file.write_text(self._profiler.output(self._renderer), encoding="utf-8")

@@ -70,7 +70,7 @@ async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> 
         place = Path(folder)
         kubeconfig = place / "kubeconfig"
         async with _process(place, "apiserver", ["--port=0", f"--kubeconfig={kubeconfig}"]) as server:
-            await _until_said(server, place, "API at")
+            await _wait_for_output(server, place, "API at")
             access = find_access(kubeconfig, clock=clock)
             async with connected(access, user_agent="moorage bench", clock=clock, pipelining=True) as client:
                 target = ServedTarget(client, clock, server.pid)
@@ -106,7 +106,9 @@ async def _scheduler(
             try:
                 await within(clock, _START_SECONDS, _until_ready(process, client, clock))
             except (TimeoutError, WorkloadFailed) as error:
-                raise WorkloadFailed(f"moorage run does not begin: {_said(place, 'run') or error}") from None
+                raise WorkloadFailed(
+                    f"moorage run does not begin: {_last_output(place, 'run') or error}"
+                ) from None
             yield process.pid, client
 
 
@@ -143,16 +145,16 @@ async def _process(
                 await process.wait()
 
 
-async def _until_said(process: asyncio.subprocess.Process, place: Path, words: str) -> None:
+async def _wait_for_output(process: asyncio.subprocess.Process, place: Path, words: str) -> None:
     """Wait until a process has printed some words."""
     assert process.stdout is not None
     async for line in process.stdout:
         if words in line.decode():
             return
-    raise WorkloadFailed(f"moorage apiserver does not begin: {_said(place, 'apiserver')}")
+    raise WorkloadFailed(f"moorage apiserver does not begin: {_last_output(place, 'apiserver')}")
 
 
-def _said(place: Path, command: str) -> str:
+def _last_output(place: Path, command: str) -> str:
     """The last line of a process's log."""
     lines = (place / f"{command}.log").read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

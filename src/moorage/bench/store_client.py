@@ -25,7 +25,7 @@ from moorage.scheduler.encoding import plain
 T = TypeVar("T")
 
 
-class _NoWay:
+class _NoTransport:
     """The transport of a client that sends no requests."""
 
     async def handle(self, request: Request) -> Response:
@@ -37,7 +37,7 @@ class StoreClient(Client):
     """A client of a store in this process."""
 
     def __init__(self, store: ObjectStore) -> None:
-        super().__init__(_NoWay())
+        super().__init__(_NoTransport())
         self.store = store
         self.events = 0
         """Number of events written; they are not stored."""
@@ -126,7 +126,7 @@ class StoreInformer(Informer[T]):
 
     async def run(self) -> None:
         """Follow the kind until cancelled."""
-        self._store.follow(self.kind, self.listeners)
+        self._store.watch(self.kind, self.listeners)
         self._synced.set()
         await asyncio.Event().wait()
 

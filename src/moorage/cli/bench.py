@@ -208,7 +208,7 @@ class _Profiler(Watcher):
 
     def collecting(self, begins: bool) -> None:
         """Measuring starts or stops."""
-        self._profile.look(begins)
+        self._profile.sample(begins)
 
 
 class _Output(Watcher):

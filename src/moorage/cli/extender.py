@@ -196,7 +196,7 @@ async def _answering(options: _Options) -> AsyncIterator[ExtenderServer]:
         cluster = ExtenderCluster(client, LoopClock(), Random())
         framework = Framework(profile, registry, cluster.handle)
         is_known = asyncio.Event()
-        following = asyncio.ensure_future(cluster.follow(framework, is_known))
+        following = asyncio.ensure_future(cluster.run_informers(framework, is_known))
         try:
             await is_known.wait()
             yield ExtenderServer(framework, options.plugin, cluster.cache, cluster.pod)

@@ -34,18 +34,18 @@ class _Json(logging.Formatter):
     """An object: the time in milliseconds, the place in the code, the message, its verbosity and values."""
 
     def format(self, record: logging.LogRecord) -> str:
-        said = record.msg if isinstance(record.msg, Message) else Message(record.getMessage(), {})
-        values = {key: json_value(value) for key, value in said.values.items()}
+        message = record.msg if isinstance(record.msg, Message) else Message(record.getMessage(), {})
+        values = {key: json_value(value) for key, value in message.values.items()}
         path = PurePath(record.pathname)
         line: dict[str, Any] = {"ts": round(record.created * 1000, 4)}
         if "logger" in values:
             line["logger"] = values.pop("logger")
-        line |= {"caller": f"{path.parent.name}/{path.name}:{record.lineno}", "msg": said.text}
+        line |= {"caller": f"{path.parent.name}/{path.name}:{record.lineno}", "msg": message.text}
         if record.levelno < logging.ERROR:
             line["v"] = verbosity_of(record.levelno)
         line |= values
-        if said.error is not None:
-            line["err"] = json_value(said.error)
+        if message.error is not None:
+            line["err"] = json_value(message.error)
         if record.exc_info:
             line["stacktrace"] = self.formatException(record.exc_info)
         return json.dumps(line, separators=(",", ":"), ensure_ascii=False)

@@ -73,7 +73,7 @@ def _print(report: PluginReport) -> None:
             table.add_row(
                 Text(outcome.check),
                 Text(outcome.result.value, style=_STYLES[outcome.result]),
-                Text("\n".join(_said(outcome))),
+                Text("\n".join(_finding_lines(outcome))),
             )
     console.print(table)
     for note in report.notes:
@@ -86,5 +86,5 @@ def _print(report: PluginReport) -> None:
         console.print(f"{report.plugin}: no rule broken, with {count}")
 
 
-def _said(outcome: Outcome) -> list[str]:
+def _finding_lines(outcome: Outcome) -> list[str]:
     return [outcome.sentence] if outcome.result is Result.PASSED else list(outcome.lines())

@@ -99,7 +99,7 @@ def _run(flags: FlagValues, plugins: Sequence[NamedPlugin]) -> None:
         _write(options.config, target)
         return
     write_logs(logs)
-    _tell(flags, gates, found.config)
+    _log_startup(flags, gates, found.config)
     collect_in_passing()
     uvloop.run(_live(options, found.registry))
 
@@ -108,7 +108,7 @@ async def _live(options: RunOptions, registry: Registry) -> None:
     await LiveScheduler(options, registry).run()
 
 
-def _tell(flags: FlagValues, gates: FeatureGates, config: SchedulerConfiguration) -> None:
+def _log_startup(flags: FlagValues, gates: FeatureGates, config: SchedulerConfiguration) -> None:
     """Log flags, configuration and version, and which settings have no effect."""
     for name, value in flags.shown().items():
         log.infof(1, f"FLAG: --{name}={quoted(value)}")

@@ -138,10 +138,10 @@ def metric_options(flags: FlagValues) -> MetricOptions:
         if not _METRIC_NAME.fullmatch(name):
             raise FlagError(f'metrics.disabledMetrics: Invalid value: "{name}": not the name of a metric')
     manifest = flags.path("allow-metric-labels-manifest")
-    said = flags.words("allow-metric-labels")
-    if manifest is not None and said:
+    words = flags.words("allow-metric-labels")
+    if manifest is not None and words:
         raise FlagError("metrics: cannot specify both allowListMapping and allowListMappingManifest")
-    allowed = dict(_pair(text) for text in said) if manifest is None else _read_manifest(manifest)
+    allowed = dict(_pair(text) for text in words) if manifest is None else _read_manifest(manifest)
     return MetricOptions(frozenset(disabled), dict(_allowed(allowed)))
 
 
@@ -163,8 +163,8 @@ def _read_manifest(path: Path) -> dict[str, str]:
     return {str(key): str(value) for key, value in content.items()}
 
 
-def _allowed(said: Mapping[str, str]) -> Iterable[tuple[tuple[str, str], frozenset[str]]]:
-    for key, values in said.items():
+def _allowed(words: Mapping[str, str]) -> Iterable[tuple[tuple[str, str], frozenset[str]]]:
+    for key, values in words.items():
         named = _METRIC_LABEL.fullmatch(key)
         if named is None:
             raise FlagError(

@@ -127,10 +127,10 @@ class Client:
         path = kind.path(namespace, name, subresource)
         response = await self._answer("POST", path, None, obj)
         try:
-            said = _decode_status(response.body)
+            decoded = _decode_status(response.body)
         except _UNREADABLE:
-            said = _Status()
-        if response.status not in _DONE or (said.kind, said.status) != ("Status", "Success"):
+            decoded = _Status()
+        if response.status not in _DONE or (decoded.kind, decoded.status) != ("Status", "Success"):
             raise _no_answer("POST", path, response.status, response.body)
 
     # -- below the verbs

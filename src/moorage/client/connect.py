@@ -26,7 +26,7 @@ async def connected(
     clock: Clock | None = None,
     random: Random | None = None,
     connect_seconds: float = 10.0,
-    silence_seconds: float = 60.0,
+    idle_seconds: float = 60.0,
     pipelining: bool = False,
     gather_seconds: float = 0.0,
     observer: RequestObserver | None = None,
@@ -40,7 +40,7 @@ async def connected(
     async with HttpTransport(
         access.endpoint,
         connect_seconds=connect_seconds,
-        silence_seconds=silence_seconds,
+        idle_seconds=idle_seconds,
         pipelining=pipelining,
         gather_seconds=gather_seconds,
     ) as transport:

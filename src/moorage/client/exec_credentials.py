@@ -92,13 +92,15 @@ class ExecCredentials:
         self.observer.called(0, "no_error")
         return status if isinstance(status, dict) else {}
 
-    def _expiry(self, said: object) -> datetime | None:
-        if not said:
+    def _expiry(self, expiration: object) -> datetime | None:
+        if not expiration:
             return None
         try:
-            expires_at = datetime.fromisoformat(str(said))
+            expires_at = datetime.fromisoformat(str(expiration))
         except ValueError:
-            raise KubeconfigError(f"exec plugin {self._name} gave an unreadable expiry: {said}") from None
+            raise KubeconfigError(
+                f"exec plugin {self._name} gave an unreadable expiry: {expiration}"
+            ) from None
         return (expires_at if expires_at.tzinfo else expires_at.replace(tzinfo=UTC)) - _LEEWAY
 
 

@@ -115,7 +115,7 @@ class Informer(Generic[T]):
         self._watched_from = ""
         self._watch_list_from = 0.0
         """The time on the clock before which no watch-list is tried."""
-        self._has_heard = False
+        self._has_received = False
         self._synced = asyncio.Event()
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -150,21 +150,21 @@ class Informer(Generic[T]):
         """Watch the kind until cancelled."""
         while True:
             began_at = self._clock.now()
-            self._has_heard = False
+            self._has_received = False
             try:
-                await self._follow()
-                is_well = self._has_heard or self._clock.now() - began_at >= _MIN_WATCH_SECONDS
+                await self._list_and_watch()
+                is_well = self._has_received or self._clock.now() - began_at >= _MIN_WATCH_SECONDS
             except (RequestError, ConnectionFailed) as error:
                 log.warning("Failed to watch", type=self.kind.go_type, err=error)
                 is_well = False
                 if isinstance(error, RequestError) and error.is_expired:
                     self._version = ""
-            if self._has_heard:
+            if self._has_received:
                 self._backoff.reset()
             if not is_well:
                 await sleep(self._clock, self._backoff.next_seconds())
 
-    async def _follow(self) -> None:
+    async def _list_and_watch(self) -> None:
         """Watch until the watch ends; list first, if there is no state or it is too old."""
         if self._version:
             try:
@@ -271,13 +271,13 @@ class Informer(Generic[T]):
         lines = EventLines()
         try:
             async for piece in stream:
-                guard.heard()
+                guard.reset()
                 for event in lines.read(piece):
                     if listing is None:
                         self._apply(event)
                     elif self._is_complete(listing, event):
                         listing = None
-                    self._has_heard = listing is None
+                    self._has_received = listing is None
             if not guard.has_expired:
                 lines.check_end()
         finally:
@@ -337,16 +337,16 @@ class Informer(Generic[T]):
             before = None
         self.objects[key] = obj
         self._known[key] = known
-        self._tell("MODIFIED" if before is not None else "ADDED", obj, before)
+        self._notify("MODIFIED" if before is not None else "ADDED", obj, before)
 
     def _remove(self, key: Key, raw: bytes | None) -> None:
         before = self.objects.pop(key, None)
         self._known.pop(key, None)
         if before is not None:
             last = self._decoded(key, raw) if raw is not None else None
-            self._tell("DELETED", before if last is None else last, before)
+            self._notify("DELETED", before if last is None else last, before)
 
-    def _tell(self, type: EventType, obj: T, before: T | None) -> None:
+    def _notify(self, type: EventType, obj: T, before: T | None) -> None:
         for listener in self.listeners:
             listener(type, obj, before)
 
@@ -381,15 +381,15 @@ class Index(Generic[T]):
     def __init__(self, informer: Observable[T], keys_of: Callable[[T], Iterable[str]]) -> None:
         self._keys_of = keys_of
         self._found: dict[str, dict[int, T]] = {}
-        informer.listeners.append(self._follow)
+        informer.listeners.append(self._on_event)
         for obj in informer.objects.values():
-            self._follow("ADDED", obj, None)
+            self._on_event("ADDED", obj, None)
 
     def get(self, key: str) -> list[T]:
         """All objects with a key."""
         return list(self._found.get(key, {}).values())
 
-    def _follow(self, type: EventType, obj: T, before: T | None) -> None:
+    def _on_event(self, type: EventType, obj: T, before: T | None) -> None:
         if before is not None:
             for key in self._keys_of(before):
                 found = self._found.get(key, {})

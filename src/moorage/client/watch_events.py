@@ -166,13 +166,13 @@ class IdleTimeout:
         self._stream = stream
         self._clock = clock
         self._seconds = seconds
-        self._heard_at = clock.now()
+        self._reset_at = clock.now()
         self._timer = clock.call_later(seconds, self._check)
         self.has_expired = False
 
-    def heard(self) -> None:
+    def reset(self) -> None:
         """Data arrived."""
-        self._heard_at = self._clock.now()
+        self._reset_at = self._clock.now()
 
     def close(self) -> None:
         """End the stream."""
@@ -180,7 +180,7 @@ class IdleTimeout:
         self._stream.close()
 
     def _check(self) -> None:
-        left = self._heard_at + self._seconds - self._clock.now()
+        left = self._reset_at + self._seconds - self._clock.now()
         if left > 0:
             self._timer = self._clock.call_later(left, self._check)
         else:

@@ -102,14 +102,14 @@ class Cache:
                 known.pod = pod
                 return
             info = known.relabelled(pod)
-        self._take_out(pod.uid)
+        self._remove_pod(pod.uid)
         if not pod.finished:
-            self._put_in(info or PodInfo(pod))
+            self._add_pod(info or PodInfo(pod))
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod was deleted from any node."""
         self.nominations.remove(pod.uid)
-        self._take_out(pod.uid)
+        self._remove_pod(pod.uid)
 
     def assume_pod(self, pod: Pod, node_name: str, like: PodInfo | None = None) -> Pod:
         """Count a pod on a node before it is bound.
@@ -119,14 +119,14 @@ class Cache:
         if pod.uid in self._node_of:
             raise CacheError(f"pod {pod.key} is on node {self._node_of[pod.uid]} already")
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
-        self._put_in(PodInfo(bound) if like is None else like.renewed(bound))
+        self._add_pod(PodInfo(bound) if like is None else like.renewed(bound))
         self._assumed.add(pod.uid)
         return bound
 
     def forget_pod(self, pod: Pod) -> None:
         """Remove an assumed pod; a confirmed one stays."""
         if pod.uid in self._assumed:
-            self._take_out(pod.uid)
+            self._remove_pod(pod.uid)
 
     def is_assumed(self, pod: Pod) -> bool:
         """Whether a pod is assumed."""
@@ -160,7 +160,7 @@ class Cache:
         """All nodes."""
         return (entry.node for entry in self._entries.values() if entry.node is not None)
 
-    def _put_in(self, info: PodInfo) -> None:
+    def _add_pod(self, info: PodInfo) -> None:
         pod = info.pod
         self.nominations.remove(pod.uid)
         self._entry(pod.spec.node_name).add(info)
@@ -170,7 +170,7 @@ class Cache:
         name = self._node_of.get(uid)
         return None if name is None else self._entries[name].pods[uid]
 
-    def _take_out(self, uid: str) -> None:
+    def _remove_pod(self, uid: str) -> None:
         self._assumed.discard(uid)
         name = self._node_of.pop(uid, None)
         if name is not None:
@@ -207,8 +207,8 @@ class Cache:
         for entry in changed:
             self._snapshot.write(entry)
         self._changed.clear()
-        self._snapshot.objects.follow(self.objects)
-        self._snapshot.follow_nominations(self.nominations)
+        self._snapshot.objects.sync_from(self.objects)
+        self._snapshot.sync_nominations(self.nominations)
         return self._snapshot
 
     def latest_snapshot(self) -> Snapshot:

@@ -4,7 +4,7 @@ Rows are dense: removing a row moves the last one into its place. So readers get
 existing rows, and a removal has constant cost.
 
 Values that are not numbers (a set of taints, a label's value) are interned: the column holds codes, and each
-distinct value is evaluated once (`Vocabulary.judge`).
+distinct value is evaluated once (`Vocabulary.map_values`).
 """
 
 from __future__ import annotations
@@ -159,19 +159,21 @@ class Vocabulary(Generic[V]):
         """Number of codes, including free ones: the size of a table by code."""
         return len(self.values)
 
-    def judge(self, judgement: Callable[[V], Any], dtype: DTypeLike = bool, absent: Any = 0) -> NDArray[Any]:
-        """A table of `judgement` by code, one call per distinct value; `absent` for ABSENT, at the end."""
+    def map_values(
+        self, function: Callable[[V], Any], dtype: DTypeLike = bool, absent: Any = 0
+    ) -> NDArray[Any]:
+        """A table of `function` by code, one call per distinct value; `absent` for ABSENT, at the end."""
         table = np.zeros(len(self.values) + 1, dtype)
         table[-1] = absent
         for value, code in self._codes.items():
-            table[code] = judgement(value)
+            table[code] = function(value)
         return table
 
-    def judge_once(self, judgement: Callable[[V], Any], dtype: DTypeLike) -> NDArray[Any]:
+    def map_values_cached(self, function: Callable[[V], Any], dtype: DTypeLike) -> NDArray[Any]:
         """The same for a function that is used repeatedly: cached while the values stay the same."""
-        table = self._tables.get(judgement)
+        table = self._tables.get(function)
         if table is None:
-            table = self._tables[judgement] = self.judge(judgement, dtype)
+            table = self._tables[function] = self.map_values(function, dtype)
         return table
 
 

@@ -107,9 +107,9 @@ def matching(
 
 def _compared(requirement: Requirement, vocabulary: Vocabulary[str]) -> NDArray[np.bool_]:
     """Which values are integers above or below a requirement's, by code."""
-    numbers = vocabulary.judge_once(_integer_or_zero, np.int64)
+    numbers = vocabulary.map_values_cached(_integer_or_zero, np.int64)
     is_beyond = np.greater if requirement.operator is Operator.GT else np.less
-    table: NDArray[np.bool_] = is_beyond(numbers, requirement.bound) & vocabulary.judge_once(
+    table: NDArray[np.bool_] = is_beyond(numbers, requirement.bound) & vocabulary.map_values_cached(
         _is_integer, bool
     )
     return table
@@ -141,5 +141,5 @@ def integers(codes: NDArray[np.int32], vocabulary: Vocabulary[str], default: int
         parsed = parse_integer(value)
         return default if parsed is None else parsed
 
-    table: NDArray[np.int64] = vocabulary.judge(number, np.int64, absent=default)
+    table: NDArray[np.int64] = vocabulary.map_values(number, np.int64, absent=default)
     return table[codes]

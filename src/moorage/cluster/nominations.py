@@ -56,7 +56,7 @@ class Nominations:
         """Number of nominated nodes."""
         return len(self._on)
 
-    def follow(self, source: Nominations) -> list[str]:
+    def sync_from(self, source: Nominations) -> list[str]:
         """Become equal to `source`, of which this is the only replica; returns the changed nodes."""
         changed = list(source._changed)
         if not changed:

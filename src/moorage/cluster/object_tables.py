@@ -94,7 +94,7 @@ class ObjectTable(Generic[T]):
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
 
-    def follow(self, source: ObjectTable[T]) -> None:
+    def sync_from(self, source: ObjectTable[T]) -> None:
         """Become equal to `source`, of which this is the only replica, by applying its changes."""
         for namespace, name in source._changed:
             item = source.get(namespace, name)
@@ -119,7 +119,7 @@ class Objects:
         """The table of a kind."""
         table = self._tables.get(kind)
         if table is None:
-            table = self._tables[kind] = ObjectTable(self._tell)
+            table = self._tables[kind] = ObjectTable(self._notify)
         return table
 
     def put(self, item: Object) -> None:
@@ -130,11 +130,11 @@ class Objects:
         """Remove an object from its kind's table."""
         self.of(type(item)).remove(item.namespace, item.name)
 
-    def follow(self, source: Objects) -> None:
+    def sync_from(self, source: Objects) -> None:
         """Become equal to `source`, of which this is the only replica."""
         for kind, table in source._tables.items():
             if table._changed:
-                self.of(kind).follow(table)
+                self.of(kind).sync_from(table)
 
     def shared(self, make: Callable[[Objects], S]) -> S:
         """What all users of these objects share, made at the first call with this function.
@@ -151,6 +151,6 @@ class Objects:
         self._subscribers[callback] = None
         return lambda: self._subscribers.pop(callback, None)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for callback in list(self._subscribers):
             callback()

@@ -104,7 +104,7 @@ class Snapshot:
         """The pods on a node."""
         return self._pods_of[row]
 
-    def places_on_nodes(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
+    def node_index_of_pods(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
         """The index of each pod, given by its row in the pod table, in its node's list of pods."""
         place_of = np.zeros(len(self.pods.infos), np.int64)
         on_nodes = [self._pods_of[row] for row in np.unique(self.pods.node_rows[pods]).tolist()]
@@ -115,9 +115,9 @@ class Snapshot:
 
     # Writing: only the cache does.
 
-    def follow_nominations(self, live: Nominations) -> None:
+    def sync_nominations(self, live: Nominations) -> None:
         """Update the nominations; the rows of changed nodes are recorded as written."""
-        for name in self.nominated.follow(live):
+        for name in self.nominated.sync_from(live):
             if (row := self.row_of.get(name)) is not None:
                 self.changes.note(row)
 

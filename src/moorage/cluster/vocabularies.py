@@ -39,7 +39,7 @@ class ClassVocabulary(Vocabulary[PodClass]):
         """No pod has a class any more."""
         _leave(self._by_mark, _class_marks(value), code)
 
-    def meant_by(self, selector: Selector, namespaces: frozenset[str] | None) -> set[int]:
+    def matched_by(self, selector: Selector, namespaces: frozenset[str] | None) -> set[int]:
         """The codes of the classes that a selector matches in some namespaces; None: in all."""
         if selector.requirements is None:
             return set()
@@ -122,7 +122,7 @@ class TermsVocabulary(Vocabulary[PodTerms]):
         by_label = self._by_label
         return bool(by_label) and (None in by_label or not by_label.keys().isdisjoint(labels))
 
-    def that_may_mean(self, labels: Iterable[Label]) -> set[int]:
+    def may_match(self, labels: Iterable[Label]) -> set[int]:
         """The codes of all terms that may match a pod with these labels."""
         return set().union(*_found(self._by_label, (None, *labels)))
 

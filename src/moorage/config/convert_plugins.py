@@ -39,7 +39,7 @@ _STRATEGIES = {
 }
 _SPREAD = ("SelectorSpread", "DefaultPodTopologySpread")
 
-GONE = {
+REMOVED = {
     "NodePreferAvoidPods": "keep pods off nodes with taints, which TaintToleration reads",
     "NodeResourceLimits": "NodeResourcesFit scores by requests",
     "ServiceAffinity": "ask for it in the pods, with inter-pod affinity or topology spread constraints",
@@ -65,7 +65,7 @@ def convert_plugins(draft: Draft) -> None:
     _strategies(draft)
     _node_label(draft)
     _selector_spread(draft)
-    _gone(draft)
+    _removed_plugin(draft)
     _changed_args(draft)
 
 
@@ -202,8 +202,8 @@ def _selector_spread(draft: Draft) -> None:
             )
 
 
-def _gone(draft: Draft) -> None:
-    for name, advice in GONE.items():
+def _removed_plugin(draft: Draft) -> None:
+    for name, advice in REMOVED.items():
         had_args = draft.args.pop(name, None) is not None
         if draft.take(name) or had_args:
             draft.note(f"{name} no longer exists and is dropped: {advice}")

@@ -14,7 +14,7 @@ from moorage.api.base import Struct
 from moorage.api.pod import DEFAULT_SCHEDULER
 from moorage.config.args import LIST_DEFAULTING, SYSTEM_DEFAULTING, ResourceSpec, UtilizationShapePoint
 from moorage.config.convert_extenders import convert_extenders
-from moorage.config.convert_plugins import GONE, prefer_labels, require_labels, set_strategy
+from moorage.config.convert_plugins import REMOVED, prefer_labels, require_labels, set_strategy
 from moorage.config.defaults import ALL_PLUGINS
 from moorage.config.draft import Draft
 from moorage.config.manifest import encode
@@ -81,9 +81,9 @@ _STRATEGY_PRIORITIES = {
     "RequestedToCapacityRatio": "RequestedToCapacityRatio",
     "RequestedToCapacityRatioPriority": "RequestedToCapacityRatio",
 }
-_GONE_PRIORITIES = {
-    "NodePreferAvoidPodsPriority": GONE["NodePreferAvoidPods"],
-    "ResourceLimitsPriority": GONE["NodeResourceLimits"],
+_REMOVED_PRIORITIES = {
+    "NodePreferAvoidPodsPriority": REMOVED["NodePreferAvoidPods"],
+    "ResourceLimitsPriority": REMOVED["NodeResourceLimits"],
     "EqualPriority": "it gave every node the same score",
 }
 _DEFAULT_PRIORITIES = {
@@ -200,7 +200,7 @@ def _filters(policy: _Policy, draft: Draft) -> list[str]:
                 "which also heeds the pods' own node selectors"
             )
         elif argument.service_affinity is not None:
-            draft.note(f"predicate {predicate.name}: dropped: {GONE['ServiceAffinity']}")
+            draft.note(f"predicate {predicate.name}: dropped: {REMOVED['ServiceAffinity']}")
         else:
             draft.problems.append(f'predicates[{index}]: predicate type not found for "{predicate.name}"')
     named = {predicate.name for predicate in policy.predicates or ()}
@@ -230,8 +230,8 @@ def _scores(policy: _Policy, draft: Draft) -> dict[str, int]:
 
     for index, priority in enumerate(priorities):
         argument = priority.argument or _PriorityArgument()
-        if priority.name in _GONE_PRIORITIES:
-            draft.note(f"priority {priority.name}: dropped: {_GONE_PRIORITIES[priority.name]}")
+        if priority.name in _REMOVED_PRIORITIES:
+            draft.note(f"priority {priority.name}: dropped: {_REMOVED_PRIORITIES[priority.name]}")
             continue
         if priority.weight <= 0:
             draft.problems.append(
@@ -249,7 +249,7 @@ def _scores(policy: _Policy, draft: Draft) -> dict[str, int]:
         elif argument.label_preference is not None:
             preferences.append(priority)
         elif argument.service_anti_affinity is not None:
-            draft.note(f"priority {priority.name}: dropped: {GONE['ServiceAffinity']}")
+            draft.note(f"priority {priority.name}: dropped: {REMOVED['ServiceAffinity']}")
         else:
             draft.problems.append(f'priorities[{index}]: priority type not found for "{priority.name}"')
     if strategies:
@@ -279,9 +279,13 @@ def _label_preferences(preferences: list[_Priority], draft: Draft) -> int:
     """Configure preferred labels; returns their weight: that of one, times their number."""
     for priority in preferences:
         assert priority.argument is not None
-        wish = priority.argument.label_preference
-        assert wish is not None
-        prefer_labels(draft, (wish.label,) if wish.presence else (), () if wish.presence else (wish.label,))
+        preference = priority.argument.label_preference
+        assert preference is not None
+        prefer_labels(
+            draft,
+            (preference.label,) if preference.presence else (),
+            () if preference.presence else (preference.label,),
+        )
         draft.note(f"priority {priority.name}: now a preference in the addedAffinity of NodeAffinity")
     return max(priority.weight for priority in preferences) * len(preferences)
 

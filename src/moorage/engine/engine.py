@@ -64,28 +64,28 @@ class Engine:
     ) -> Decision:
         """The same, waiting for extenders; meanwhile the snapshot must not be updated."""
         cycle = cycle or CycleState()
-        everywhere = Nodes(snapshot)
+        all_nodes = Nodes(snapshot)
         total = len(snapshot)
         diagnosis = Diagnosis(total)
         if not total:
-            return Decision(pod, None, everywhere, None, diagnosis, 0)
+            return Decision(pod, None, all_nodes, None, diagnosis, 0)
         try:
             if self._equivalence_classes is None:
                 check_pod(pod)
             else:
                 cycle.equivalence_class = self._equivalence_classes.of(pod, total)
         except PodLimitError as error:
-            return Decision(pod, None, _nowhere(snapshot), None, diagnosis, 0, error=error)
+            return Decision(pod, None, _no_nodes(snapshot), None, diagnosis, 0, error=error)
         extenders = framework.handle.extenders
         has_extenders = len(extenders) > 0
         order = snapshot.search_order() if self._sampling.is_wanted(framework) else None
         try:
             count = evaluated = 0
-            candidates = framework.pre_filter(cycle, pod, everywhere, diagnosis)
+            candidates = framework.pre_filter(cycle, pod, all_nodes, diagnosis)
             if candidates is None and log.v >= 5:
                 _log_pre_filter(pod, diagnosis)
             if candidates is not None and pod.status.nominated_node_name:
-                nominated = await _nominated_node(framework, cycle, pod, everywhere, diagnosis)
+                nominated = await _nominated_node(framework, cycle, pod, all_nodes, diagnosis)
                 if len(nominated):
                     return Decision(pod, nominated.names[0], nominated, None, diagnosis, 1)
             if candidates is not None:
@@ -97,13 +97,13 @@ class Engine:
                 count = len(feasible)
                 evaluated = count + diagnosis.refused_count
             if not count:
-                arranged = await _make_room(framework, cycle, pod, everywhere, diagnosis)
-                return Decision(pod, None, _nowhere(snapshot), None, diagnosis, evaluated, arranged)
+                post_filtered = await _run_post_filters(framework, cycle, pod, all_nodes, diagnosis)
+                return Decision(pod, None, _no_nodes(snapshot), None, diagnosis, evaluated, post_filtered)
             if count == 1:
                 return Decision(pod, feasible.names[0], feasible, None, diagnosis, evaluated)
             if has_extenders:
                 scores, is_scored = await _scored(framework, cycle, pod, feasible)
-                chosen = self._any_of_best(scores.totals, is_scored)
+                chosen = self._pick_best(scores.totals, is_scored)
             else:
                 scores = framework.score(cycle, pod, feasible)
                 if log.v >= 10:
@@ -113,7 +113,7 @@ class Engine:
                 _log_totals(pod, feasible, scores)
             return Decision(pod, feasible.name(chosen), feasible, scores, diagnosis, evaluated)
         except (PluginError, ExtenderError) as error:
-            return Decision(pod, None, _nowhere(snapshot), None, diagnosis, 0, error=error)
+            return Decision(pod, None, _no_nodes(snapshot), None, diagnosis, 0, error=error)
 
     def _best_of(self, totals: Scores) -> int:
         """The index of the best total: of several, the first from a random place on."""
@@ -124,22 +124,22 @@ class Engine:
         before = int(totals[:start].argmax())
         return before if totals[before] > totals[after] else after
 
-    def _any_of_best(self, totals: Scores, is_scored: Scores) -> int:
+    def _pick_best(self, totals: Scores, is_scored: Scores) -> int:
         """The index of the best total: of several, any of those that an extender has scored."""
         best = np.flatnonzero(totals == totals.max())
-        spoken_of = best[is_scored[best] > 0]
-        return int(self._random.choice(spoken_of if len(spoken_of) else best))
+        scored_best = best[is_scored[best] > 0]
+        return int(self._random.choice(scored_best if len(scored_best) else best))
 
 
-def _nowhere(snapshot: Snapshot) -> Nodes:
+def _no_nodes(snapshot: Snapshot) -> Nodes:
     return Nodes(snapshot, _NO_ROWS)
 
 
 async def _nominated_node(
-    framework: Framework, cycle: CycleState, pod: Pod, everywhere: Nodes, diagnosis: Diagnosis
+    framework: Framework, cycle: CycleState, pod: Pod, all_nodes: Nodes, diagnosis: Diagnosis
 ) -> Nodes:
     """The node that was freed for the pod, if it fits there now: then no other node is evaluated."""
-    nominated = everywhere.named([pod.status.nominated_node_name])
+    nominated = all_nodes.named([pod.status.nominated_node_name])
     nominated = framework.filter(cycle, pod, nominated, diagnosis)
     if not framework.handle.extenders:
         return nominated
@@ -148,7 +148,7 @@ async def _nominated_node(
     except ExtenderError as error:
         node = pod.status.nominated_node_name
         log.error(error, "Evaluation failed on nominated node", logger=UNHANDLED, pod=kobj(pod), node=node)
-        return everywhere.named([])
+        return all_nodes.named([])
 
 
 async def _extended(extenders: Extenders, pod: Pod, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:
@@ -172,20 +172,20 @@ async def _scored(
     return await framework.handle.extenders.add_scores(pod, nodes, table)
 
 
-async def _make_room(
+async def _run_post_filters(
     framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
 ) -> PostFilterResult | None:
     """Run the post-filters, and record their result."""
     if not framework.at("post_filter"):
         log.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=kobj(pod))
         return None
-    arranged = await framework.post_filter(cycle, pod, nodes, diagnosis)
-    if arranged.status.code is not Code.SUCCESS:
-        diagnosis.post_filter_message = arranged.status.message
+    post_filtered = await framework.post_filter(cycle, pod, nodes, diagnosis)
+    if post_filtered.status.code is not Code.SUCCESS:
+        diagnosis.post_filter_message = post_filtered.status.message
     if log.v >= 5:
         message = "Status after running PostFilter plugins for pod"
         log.info(5, message, pod=kobj(pod), status=diagnosis.post_filter_message)
-    return arranged
+    return post_filtered
 
 
 def _log_pre_filter(pod: Pod, diagnosis: Diagnosis) -> None:

@@ -37,9 +37,9 @@ class HttpClientConnection(asyncio.Protocol):
         self._stream: BodyStream | None = None
         self._headers: dict[str, str] = {}
         self._pieces: list[bytes] = []
-        self._heard_at = 0.0
+        self._received_at = 0.0
         self._first_answer_at = 0.0
-        self._silence_seconds = 0.0
+        self._idle_seconds = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self.is_reusable = True
@@ -47,11 +47,11 @@ class HttpClientConnection(asyncio.Protocol):
         self.idle_since = self._loop.time()
         """The time of the last answer, or of the connection, by the loop's clock."""
 
-    async def ask(self, request: bytes, wants_stream: bool, silence_seconds: float) -> Response:
-        """Send a request; the answer, or ConnectionFailed when nothing is received for `silence_seconds`."""
+    async def ask(self, request: bytes, wants_stream: bool, idle_seconds: float) -> Response:
+        """Send a request; the answer, or ConnectionFailed when nothing is received for `idle_seconds`."""
         answer: asyncio.Future[Response] = self._loop.create_future()
         self._wants_stream = wants_stream
-        self.send(request, (answer,), silence_seconds)
+        self.send(request, (answer,), idle_seconds)
         try:
             return await answer
         except BaseException:
@@ -62,7 +62,7 @@ class HttpClientConnection(asyncio.Protocol):
         self,
         requests: bytes,
         answers: Iterable[asyncio.Future[Response]],
-        silence_seconds: float,
+        idle_seconds: float,
         all_answered: Callable[[], None] | None = None,
     ) -> None:
         """Send requests; each of `answers` gets its answer or an error, and then `all_answered` is called.
@@ -75,12 +75,12 @@ class HttpClientConnection(asyncio.Protocol):
             raise ConnectionFailed("the connection was closed")
         self._answers.extend(answers)
         self._all_answered = all_answered
-        self._silence_seconds = silence_seconds
-        self._heard_at = self._loop.time()
+        self._idle_seconds = idle_seconds
+        self._received_at = self._loop.time()
         self._first_answer_at = 0.0
         if self._timer is None:
             # Shared by successive requests, since creating a timer costs as much as parsing an answer.
-            self._timer = self._loop.call_later(silence_seconds, self._check_silence)
+            self._timer = self._loop.call_later(idle_seconds, self._check_idle)
         self._transport.write(requests)
 
     @property
@@ -102,15 +102,15 @@ class HttpClientConnection(asyncio.Protocol):
         """Returns once the connection is closed."""
         await asyncio.shield(self._lost)
 
-    def _check_silence(self) -> None:
+    def _check_idle(self) -> None:
         self._timer = None
         if not self._answers:
             return
-        silence = self._loop.time() - self._heard_at
-        if silence < self._silence_seconds:
-            self._timer = self._loop.call_later(self._silence_seconds - silence, self._check_silence)
+        idle = self._loop.time() - self._received_at
+        if idle < self._idle_seconds:
+            self._timer = self._loop.call_later(self._idle_seconds - idle, self._check_idle)
         else:
-            self._fail(AnswerLost(f"the server has said nothing for {self._silence_seconds:g} s"))
+            self._fail(AnswerLost(f"the server has said nothing for {self._idle_seconds:g} s"))
 
     def _fail(self, error: ConnectionFailed) -> None:
         """Mark the connection as unusable and fail all pending requests with the reason."""
@@ -121,9 +121,9 @@ class HttpClientConnection(asyncio.Protocol):
         if self._stream is not None:
             self._stream.end(error)
         while self._answers:
-            self._settle(type(error)(str(error)))
+            self._resolve(type(error)(str(error)))
 
-    def _settle(self, result: Response | ConnectionFailed) -> None:
+    def _resolve(self, result: Response | ConnectionFailed) -> None:
         """Remove the first pending request, which is answered or has failed."""
         answer = self._answers.popleft()
         if not answer.done():
@@ -145,7 +145,7 @@ class HttpClientConnection(asyncio.Protocol):
         if not self._answers and self._stream is None:
             self.abort()  # An answer without a request.
             return
-        self._heard_at = self._loop.time()
+        self._received_at = self._loop.time()
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -176,7 +176,7 @@ class HttpClientConnection(asyncio.Protocol):
         """The head is complete: a stream is passed on now."""
         if self._wants_stream and self._parser.get_status_code() in _OK:
             self._stream = BodyStream(self, self._transport)
-            self._tell(self._stream)
+            self._deliver(self._stream)
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the body was received."""
@@ -187,8 +187,8 @@ class HttpClientConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The answer is complete."""
-        self.idle_since = self._heard_at
-        self._first_answer_at = self._first_answer_at or self._heard_at
+        self.idle_since = self._received_at
+        self._first_answer_at = self._first_answer_at or self._received_at
         self.is_reusable = self._parser.should_keep_alive()
         if self._stream is not None:
             self._stream.end(None)
@@ -196,16 +196,16 @@ class HttpClientConnection(asyncio.Protocol):
             self.abort()
         else:
             pieces = self._pieces
-            self._tell(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+            self._deliver(pieces[0] if len(pieces) == 1 else b"".join(pieces))
             if self._answers and not self.is_reusable:
                 self._fail(ConnectionFailed("the server closed the connection before this request"))
 
-    def _tell(self, body: bytes | BodyStream) -> None:
+    def _deliver(self, body: bytes | BodyStream) -> None:
         if not self._answers:
             self.abort()  # An answer without a request: the rest cannot be trusted either.
             return
         kind = self._headers.get("content-type", "")
-        self._settle(Response(self._parser.get_status_code(), body, kind, self._headers))
+        self._resolve(Response(self._parser.get_status_code(), body, kind, self._headers))
 
 
 class BodyStream(Stream):
@@ -216,7 +216,7 @@ class BodyStream(Stream):
         self._transport = transport
         self._pieces: list[bytes] = []
         self._buffered_bytes = 0
-        self._is_resting = False
+        self._is_paused = False
         self._is_reading = True
         self._has_ended = False
         self._error: ConnectionFailed | None = None
@@ -258,19 +258,19 @@ class BodyStream(Stream):
 
     def rest(self) -> None:
         """The socket was drained: on a busy stream, reading pauses until the batch window ends."""
-        if not self._is_resting and not self._has_ended:
+        if not self._is_paused and not self._has_ended:
             seconds = self._batch_window.wait_seconds(self._loop.time())
             if seconds:
-                self._is_resting = True
-                self._loop.call_later(seconds, self._rested)
+                self._is_paused = True
+                self._loop.call_later(seconds, self._resume_reading)
                 self._read_or_wait()
 
-    def _rested(self) -> None:
-        self._is_resting = False
+    def _resume_reading(self) -> None:
+        self._is_paused = False
         self._read_or_wait()
 
     def _read_or_wait(self) -> None:
-        wanted = not self._is_resting and self._buffered_bytes <= _MAX_BUFFERED_BYTES
+        wanted = not self._is_paused and self._buffered_bytes <= _MAX_BUFFERED_BYTES
         if wanted != self._is_reading and not self._has_ended:
             self._is_reading = wanted
             (self._transport.resume_reading if wanted else self._transport.pause_reading)()

@@ -37,7 +37,7 @@ class HttpTransport:
         *,
         most_connections: int = MAX_CONNECTIONS,
         connect_seconds: float = 10.0,
-        silence_seconds: float = 60.0,
+        idle_seconds: float = 60.0,
         pipelining: bool = False,
         gather_seconds: float = 0.0,
     ) -> None:
@@ -45,21 +45,21 @@ class HttpTransport:
         self._prefix = url.path.rstrip("/")
         self._first_header = f" HTTP/1.1\r\nhost: {url.netloc.rpartition('@')[2]}\r\n"
         self._introduction: Headers = ()
-        self._said: dict[str, tuple[object, str]] = {}
+        self._header_cache: dict[str, tuple[object, str]] = {}
         """By method, the headers of the latest request and their encoded form, which are mostly reused."""
-        self._silence_seconds = silence_seconds
+        self._idle_seconds = idle_seconds
         self._free = asyncio.Semaphore(most_connections)
         self._pool = ConnectionPool(endpoint, connect_seconds)
         self._pipeline = (
-            Pipeline(self._pool, silence_seconds, gather_seconds)
+            Pipeline(self._pool, idle_seconds, gather_seconds)
             if pipelining
-            else Pipeline(self._pool, silence_seconds, limit=1)
+            else Pipeline(self._pool, idle_seconds, limit=1)
         )
 
     def introduce(self, headers: Iterable[tuple[str, str]]) -> None:
         """Set the credentials of all later requests; they replace a request's own headers."""
         self._introduction = tuple(headers)
-        self._said.clear()
+        self._header_cache.clear()
 
     async def handle(self, request: Request) -> Response:
         """The server's answer; ConnectionFailed if there is none."""
@@ -68,10 +68,10 @@ class HttpTransport:
             return await self._pipeline.ask(data)
         if _wants_stream(request):
             connection = await self._pool.connect()
-            return await connection.ask(data, True, self._silence_seconds)
+            return await connection.ask(data, True, self._idle_seconds)
         async with self._free:
             connection = self._pool.take_idle() or await self._pool.connect()
-            response = await connection.ask(data, False, self._silence_seconds)
+            response = await connection.ask(data, False, self._idle_seconds)
             self._pool.give_back(connection)
             return response
 
@@ -106,18 +106,21 @@ class HttpTransport:
 
     def _header_lines(self, request: Request) -> str:
         headers = request.repeated or request.headers
-        said = self._said.get(request.method)
-        if said is None or said[0] != headers:
+        cached = self._header_cache.get(request.method)
+        if cached is None or cached[0] != headers:
             pairs = tuple(request.repeated or request.headers.items())
-            said = self._said[request.method] = copy(headers), _header_lines(pairs, self._introduction)
-        return said[1]
+            cached = self._header_cache[request.method] = (
+                copy(headers),
+                _header_lines(pairs, self._introduction),
+            )
+        return cached[1]
 
 
 def _header_lines(headers: Headers, introduction: Headers) -> str:
     """Headers as they are sent."""
     others = _OWN_HEADERS.union(name for name, _ in introduction)
-    said = (*(each for each in headers if each[0] not in others), *introduction)
-    lines = [f"{name}: {value}\r\n" for name, value in said]
+    pairs = (*(each for each in headers if each[0] not in others), *introduction)
+    lines = [f"{name}: {value}\r\n" for name, value in pairs]
     text = "".join(lines)
     if text.count("\n") != len(lines) or text.count("\r") != len(lines):
         raise ValueError("a line break in a header")

@@ -45,14 +45,14 @@ class Pipeline:
     def __init__(
         self,
         pool: ConnectionPool,
-        silence_seconds: float,
+        idle_seconds: float,
         gather_seconds: float = 0.0,
         limit: int = MAX_GROUP_SIZE,
     ) -> None:
         """Make one; `limit` is the most requests under way on one connection, 1 for no pipelining."""
         self._loop = asyncio.get_running_loop()
         self._pool = pool
-        self._silence_seconds = silence_seconds
+        self._idle_seconds = idle_seconds
         self._waiting: deque[_Waiting] = deque()
         self._groups = 0
         self._opening: set[asyncio.Task[HttpClientConnection]] = set()
@@ -142,7 +142,7 @@ class Pipeline:
             return
         self._groups += 1
         data = b"".join([request for request, _ in group])
-        connection.send(data, [answer for _, answer in group], self._silence_seconds, answered)
+        connection.send(data, [answer for _, answer in group], self._idle_seconds, answered)
 
     def _learn(self, count: int, connection: HttpClientConnection) -> None:
         """Adjust the limits to how a group was answered."""

@@ -26,10 +26,10 @@ async def open_tunnel(
         user = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
         head += f"proxy-authorization: Basic {b64encode(user.encode()).decode()}\r\n"
     loop = asyncio.get_running_loop()
-    outer, greeting = await loop.create_connection(_Greeting, proxy.hostname, proxy.port or 80)
+    outer, connect_response = await loop.create_connection(_ConnectResponse, proxy.hostname, proxy.port or 80)
     try:
         outer.write(f"{head}\r\n".encode("latin-1"))
-        await greeting.accepted
+        await connect_response.accepted
         connection = HttpClientConnection()
         if tls is None:
             outer.set_protocol(connection)
@@ -44,7 +44,7 @@ async def open_tunnel(
         raise
 
 
-class _Greeting(asyncio.Protocol):
+class _ConnectResponse(asyncio.Protocol):
     """Waits until the proxy confirms the tunnel."""
 
     def __init__(self) -> None:

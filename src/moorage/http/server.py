@@ -76,7 +76,7 @@ class HttpServer:
         self._transport = transport
         self._connection = connection
         self._tls = tls
-        self._max_connections = _affordable(max_connections)
+        self._max_connections = _within_file_limit(max_connections)
         self._listens = asyncio.Event()
         self._stopped = asyncio.Event()
 
@@ -135,7 +135,7 @@ class HttpServer:
         self._stopped.set()
 
 
-def _affordable(max_connections: int) -> int:
+def _within_file_limit(max_connections: int) -> int:
     """This number of connections, limited by the files that the process may open."""
     most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most_files == resource.RLIM_INFINITY:

@@ -70,7 +70,7 @@ class HttpConnection(asyncio.Protocol):
         return WaitReason.FOR_REQUEST if is_idle else WaitReason.FOR_HEAD, reader.messages
 
     @property
-    def is_outrun(self) -> bool:
+    def is_slow_reader(self) -> bool:
         """Whether it sends a stream that can no longer be completed."""
         return self._stream is not None and self._stream.is_behind
 
@@ -123,17 +123,17 @@ class HttpConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The send buffer has space again."""
         self._may_write.set()
-        self._go_on()
+        self._continue_reading()
 
     def data_received(self, data: bytes) -> None:
         """Data was received."""
         if not self._is_ending:
             self._unread = self._unread + data if self._unread else data
-            self._go_on()
+            self._continue_reading()
 
     # -- answering
 
-    def _go_on(self) -> None:
+    def _continue_reading(self) -> None:
         """Answer received requests, as far as that needs no waiting."""
         if self._may_answer():
             if not self._asked:
@@ -148,7 +148,7 @@ class HttpConnection(asyncio.Protocol):
             (self._socket.pause_reading if is_behind else self._socket.resume_reading)()
         if is_behind:
             if self._may_answer():
-                asyncio.get_running_loop().call_soon(self._go_on)
+                asyncio.get_running_loop().call_soon(self._continue_reading)
         elif self._reader.is_awaited and self._may_answer():
             self._reader.is_awaited = False
             self._socket.write(CONTINUE)
@@ -241,7 +241,7 @@ class HttpConnection(asyncio.Protocol):
             if self._is_lost:
                 self._connections.remove(self)
             else:
-                self._go_on()
+                self._continue_reading()
 
     def _write(self, data: bytes | memoryview) -> None:
         if not self._is_lost:

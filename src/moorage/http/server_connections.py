@@ -29,7 +29,7 @@ _MAX_SECONDS: Final = {
     WaitReason.FOR_SPACE: 60.0,
 }
 """Maximum waiting times: the first two are kube-apiserver's, the others its time limit of a request."""
-_DISPENSABLE: Final = (WaitReason.FOR_HEAD, WaitReason.FOR_BODY, WaitReason.FOR_REQUEST)
+_IDLE_STATES: Final = (WaitReason.FOR_HEAD, WaitReason.FOR_BODY, WaitReason.FOR_REQUEST)
 
 
 class ServedConnection(Protocol):
@@ -39,7 +39,7 @@ class ServedConnection(Protocol):
         """What the client has to do next, and a number that changes when it makes progress."""
 
     @property
-    def is_outrun(self) -> bool:
+    def is_slow_reader(self) -> bool:
         """Whether it sends a stream that can no longer be completed."""
 
     def finish(self) -> None:
@@ -64,7 +64,7 @@ class Connections:
         """Wait until one more is allowed; at the maximum, the one that is idle for longest is closed."""
         while len(self._open) + len(self._opening) >= self._max_connections:
             self._one_less.clear()
-            self._dispense()
+            self._close_idle()
             await self._one_less.wait()
 
     def open(self, opening: Coroutine[Any, Any, None]) -> None:
@@ -100,11 +100,11 @@ class Connections:
             is_over = wait.seconds >= _MAX_SECONDS.get(now[0], float("inf"))
             if now[0] is WaitReason.FOR_REQUEST and is_over:
                 connection.finish()
-            elif is_over or (now[0] is WaitReason.FOR_SPACE and connection.is_outrun):
+            elif is_over or (now[0] is WaitReason.FOR_SPACE and connection.is_slow_reader):
                 connection.abort()
 
-    def _dispense(self) -> None:
-        idle = [one for one in self._open if one.waiting()[0] in _DISPENSABLE]
+    def _close_idle(self) -> None:
+        idle = [one for one in self._open if one.waiting()[0] in _IDLE_STATES]
         if idle:
             max(idle, key=lambda one: self._open[one].seconds).abort()
         elif self._opening:

@@ -62,7 +62,9 @@ class NodeDeclaredFeatures:
         if not needed:
             return ALL
         return refuse_where(
-            nodes.features.judge(lambda declared: not needed <= declared), MISSING_FEATURES, resolvable=False
+            nodes.features.map_values(lambda declared: not needed <= declared),
+            MISSING_FEATURES,
+            resolvable=False,
         )
 
 

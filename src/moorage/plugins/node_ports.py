@@ -74,7 +74,7 @@ class NodePorts:
         if not wanted:
             return ALL
         addresses = _by_number(wanted)
-        return refuse_where(nodes.ports.judge(lambda used: _collide(addresses, used)), PORT_TAKEN)
+        return refuse_where(nodes.ports.map_values(lambda used: _collide(addresses, used)), PORT_TAKEN)
 
 
 _NOT_PLACED = Answer(

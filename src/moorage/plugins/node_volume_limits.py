@@ -51,7 +51,7 @@ from moorage.plugins.volumes.persistent_volume_claims import (
     foreign_claim,
     is_without_storage,
     not_found,
-    refuse_everywhere,
+    reject_all_nodes,
 )
 
 TOO_MANY_VOLUMES = "node(s) exceed max volume count"
@@ -148,11 +148,11 @@ class NodeVolumeLimits:
         known = cycle.read(_REQUESTED_VOLUMES)
         wanted = _wanted(pod, nodes.objects) if known is None else known
         if isinstance(wanted, Status):
-            return refuse_everywhere(self.name, nodes, wanted)
+            return reject_all_nodes(self.name, nodes, wanted)
         cycle.write(_REQUESTED_VOLUMES, wanted)
         csi_nodes = nodes.objects.of(CSINode)
         if wanted.untranslatable and any(csi_nodes.get("", name) is not None for name in nodes.names):
-            return refuse_everywhere(self.name, nodes, Status(Code.ERROR, (wanted.untranslatable,)))
+            return reject_all_nodes(self.name, nodes, Status(Code.ERROR, (wanted.untranslatable,)))
         brought = self._brought(wanted, nodes)
         doubtful = np.flatnonzero(self._near_limit(brought, nodes)).tolist()
         if not doubtful:
@@ -259,14 +259,14 @@ class _InUse:
     def _used_by_pods(self, index: int) -> set[CSIVolumeId]:
         claims = self._claims.vocabulary.values[self._claims.codes[index]] or ()
         disks = self._disks.vocabulary.values[self._disks.codes[index]] or ()
-        used = {volume for key in claims if (volume := self._behind(key)) is not None}
+        used = {volume for key in claims if (volume := self._volume_of_claim(key)) is not None}
         for disk in disks:
             if isinstance(disk, MigratedDisk):
                 with suppress(TranslationError):
                     used.add((migration_of(disk).driver, volume_handle(disk)))
         return used
 
-    def _behind(self, key: str) -> CSIVolumeId | None:
+    def _volume_of_claim(self, key: str) -> CSIVolumeId | None:
         if key not in self._known:
             claim = self._objects.of(PersistentVolumeClaim).get(*key.split("/", 1))
             self._known[key] = None if claim is None else claimed_volume(claim, self._objects)

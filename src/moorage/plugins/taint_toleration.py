@@ -6,7 +6,7 @@ import numpy as np
 
 from moorage.api.node import Node, Taint
 from moorage.api.pod import Pod
-from moorage.api.taints import PREFER_NO_SCHEDULE, keeps_away, tolerated
+from moorage.api.taints import PREFER_NO_SCHEDULE, has_untolerated, tolerated
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState
@@ -21,7 +21,7 @@ from moorage.plugins.hint_helpers import OTHER_TOLERATES_MORE, TOLERATES_MORE, A
 
 UNTOLERATED = "node(s) had untolerated taint(s)"
 
-_KEPT_AWAY = Reason((UNTOLERATED,), Code.UNRESOLVABLE)
+_HAS_UNTOLERATED = Reason((UNTOLERATED,), Code.UNRESOLVABLE)
 
 
 class TaintToleration:
@@ -36,7 +36,7 @@ class TaintToleration:
             on(
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_TAINT,
-                explained(_lets_in, "node"),
+                explained(_is_tolerated_now, "node"),
                 per_equivalence_class=True,
             ),
             on(
@@ -54,12 +54,12 @@ class TaintToleration:
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""
         tolerations = pod.spec.tolerations
-        kept_away = nodes.taints.judge(lambda taints: keeps_away(taints, tolerations))
-        return refuse_where(kept_away, UNTOLERATED, resolvable=False)
+        untolerated_rows = nodes.taints.map_values(lambda taints: has_untolerated(taints, tolerations))
+        return refuse_where(untolerated_rows, UNTOLERATED, resolvable=False)
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """As `filter`, for one node."""
-        return _KEPT_AWAY if keeps_away(node.node.spec.taints, pod.spec.tolerations) else None
+        return _HAS_UNTOLERATED if has_untolerated(node.node.spec.taints, pod.spec.tolerations) else None
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """How many PreferNoSchedule taints the pod does not tolerate."""
@@ -69,29 +69,29 @@ class TaintToleration:
             unwelcoming = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
             return sum(not tolerated(taint, tolerations) for taint in unwelcoming)
 
-        return nodes.taints.judge(untolerated, np.int64)
+        return nodes.taints.map_values(untolerated, np.int64)
 
     def normalize_score(self, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
         """The fewer the better."""
         return proportional(scores, reverse=True)
 
 
-_LETS_IN = Answer(
+_TOLERATED_NOW = Answer(
     True,
     "node was created or updated, and this may make the Pod rejected by TaintToleration plugin "
     "in the previous scheduling cycle schedulable",
 )
-_LETS_IN_NO_MORE = Answer(
+_NOT_TOLERATED = Answer(
     False, "node was created or updated, but it doesn't change the TaintToleration plugin's decision"
 )
 
 
-def _lets_in(pod: Pod, old: Node | None, new: Node) -> Answer:
+def _is_tolerated_now(pod: Pod, old: Node | None, new: Node) -> Answer:
     """Whether a pod tolerates a node's taints now, and did not before."""
     tolerations = pod.spec.tolerations
-    if old is not None and not keeps_away(old.spec.taints, tolerations):
-        return _LETS_IN_NO_MORE
-    return _LETS_IN_NO_MORE if keeps_away(new.spec.taints, tolerations) else _LETS_IN
+    if old is not None and not has_untolerated(old.spec.taints, tolerations):
+        return _NOT_TOLERATED
+    return _NOT_TOLERATED if has_untolerated(new.spec.taints, tolerations) else _TOLERATED_NOW
 
 
 def _may_tolerate_more(pod: Pod, old: Pod, new: Pod) -> Answer:

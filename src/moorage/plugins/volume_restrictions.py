@@ -26,7 +26,7 @@ from moorage.plugins.volumes.persistent_volume_claims import (
     claim_uses,
     is_without_storage,
     not_found,
-    refuse_everywhere,
+    reject_all_nodes,
 )
 
 NO_DISK = "node(s) had no available disk"
@@ -122,17 +122,17 @@ class VolumeRestrictions:
         """
         wanted = cycle.read(_RESTRICTED_VOLUMES) or _wanted(pod, nodes)
         if isinstance(wanted, Status):
-            return refuse_everywhere(self.name, nodes, wanted)
+            return reject_all_nodes(self.name, nodes, wanted)
         if not wanted.disks and not wanted.claims:
             return ALL
         codes = np.zeros(len(nodes), np.int8)
-        everywhere = _users(nodes.all, wanted.claims)
-        for users in everywhere.values():
+        all_nodes = _users(nodes.all, wanted.claims)
+        for users in all_nodes.values():
             codes[np.count_nonzero(users) > nodes.pick(users)] = 2
         for users in _users(nodes, wanted.claims).values():
             codes[users] = 2
         if wanted.disks:
-            codes[nodes.disks.judge(lambda used: _any_conflict(wanted.disks, used))] = 1
+            codes[nodes.disks.map_values(lambda used: _any_conflict(wanted.disks, used))] = 1
         return FilterResult(codes, _REASONS)
 
 

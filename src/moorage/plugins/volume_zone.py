@@ -25,7 +25,7 @@ from moorage.plugins.volumes.persistent_volume_claims import (
     claim_uses,
     is_without_storage,
     not_found,
-    refuse_everywhere,
+    reject_all_nodes,
     waits_for_consumer,
 )
 
@@ -82,7 +82,7 @@ class VolumeZone:
         known = cycle.read(_PLACES)
         places = _places(pod, nodes.objects) if known is None else known
         if isinstance(places, Status):
-            return refuse_everywhere(self.name, nodes, places)
+            return reject_all_nodes(self.name, nodes, places)
         if not places:
             return ALL
         somewhere = np.zeros(len(nodes), bool)

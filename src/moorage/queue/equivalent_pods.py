@@ -138,11 +138,11 @@ class _IndexedGroups:
                     del self._by_key[key]
 
     def interested_groups(self, old: Object | None, new: Object | None) -> dict[EquivalentPods, None]:
-        borne = _keys_or_none(lambda: self._index.keys_of_event(old, new))
-        if borne is None:
+        event_keys = _keys_or_none(lambda: self._index.keys_of_event(old, new))
+        if event_keys is None:
             return dict.fromkeys(self._keys)
         found = self._unknown.copy()
-        for key in borne:
+        for key in event_keys:
             found |= self._by_key.get(key, {})
         return found
 

@@ -22,7 +22,7 @@ from moorage.http.transport import Request, Response
 from moorage.klog import Logger
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.scheduler import Scheduler
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
 from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authentication, Authorization
 from moorage.services.feature_gates import FeatureGates
@@ -96,10 +96,10 @@ async def served(
         )
         server = SecureServer(Endpoints(routes, authentication, authorization), serving)
         if not options.certificates.tolerates_failure:
-            await certificates.look_up(authenticator)
+            await certificates.load_authorities(authenticator)
         server.tls.trust(certificates.authorities)
         certificates.on_change = server.tls.trust
-        following = asyncio.ensure_future(certificates.follow(authenticator, clock))
+        following = asyncio.ensure_future(certificates.keep_updated(authenticator, clock))
         running = asyncio.ensure_future(server.serve())
         try:
             await server.listens()
@@ -151,10 +151,10 @@ def scheduler_routes(
             found = [str(each) for each in await differences(scheduler, client)]
         except (RequestError, ConnectionFailed) as error:
             found = [f"not compared: {error}"]
-        return answers.document({**cache_view(scheduler.cache), "differences": found})
+        return responses.document({**cache_view(scheduler.cache), "differences": found})
 
     async def queue(request: Request) -> Response:
-        return answers.document(queue_view(scheduler.queue))
+        return responses.document(queue_view(scheduler.queue))
 
     in_loop = {
         "/metrics": fresh_metrics,

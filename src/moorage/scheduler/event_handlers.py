@@ -81,23 +81,23 @@ class EventHandlers:
 
     def other(self, type: EventType, obj: Object, before: Object | None) -> None:
         """An object other than a node or a pod was added, updated or deleted."""
-        is_gone = type == "DELETED"
-        if is_gone:
+        is_deleted = type == "DELETED"
+        if is_deleted:
             self._cache.objects.remove(obj)
         else:
             self._cache.objects.put(obj)
         resource = RESOURCES.get(obj.__class__.__name__)
         if resource is not None:
             event = events.event(resource, _ACTIONS[type])
-            self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
+            self._queue.move_all(event, obj if is_deleted else before, None if is_deleted else obj)
 
     def custom(self, resource: str) -> Listener[CustomObject]:
         """A listener for a custom kind: the queue receives its events, the cache does not."""
 
         def listen(type: EventType, obj: CustomObject, before: CustomObject | None) -> None:
-            is_gone = type == "DELETED"
+            is_deleted = type == "DELETED"
             event = events.event(resource, _ACTIONS[type])
-            self._queue.move_all(event, obj if is_gone else before, None if is_gone else obj)
+            self._queue.move_all(event, obj if is_deleted else before, None if is_deleted else obj)
 
         return listen
 
@@ -106,19 +106,19 @@ class EventHandlers:
         assert isinstance(obj, Pod)
         old = before if isinstance(before, Pod) else None
         if old is not None and old.uid != obj.uid:
-            self._gone(old)
+            self._deleted(old)
             old = None
         if type == "DELETED" or obj.finished:
-            self._gone(obj)
+            self._deleted(obj)
         elif obj.spec.node_name:
             self._on_node(obj, old)
         elif self.profiles.of(obj) is not None:
             self._without_node(obj, old)
 
-    def _gone(self, pod: Pod) -> None:
+    def _deleted(self, pod: Pod) -> None:
         """A pod was deleted, or has finished."""
         if log.v >= 3:
-            self._log_gone(pod)
+            self._log_deleted(pod)
         self._queue.delete(pod)
         counted = self._cache.pod(pod.uid)
         if counted is not None and self._cache.is_assumed(pod):
@@ -130,7 +130,7 @@ class EventHandlers:
         elif pod.status.nominated_node_name:
             self._queue.nomination_removed(pod)
 
-    def _log_gone(self, pod: Pod) -> None:
+    def _log_deleted(self, pod: Pod) -> None:
         if pod.spec.node_name:
             log.info(3, "Delete event for scheduled pod", pod=kobj(pod))
         elif self.profiles.of(pod) is not None:

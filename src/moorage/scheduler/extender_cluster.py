@@ -63,7 +63,7 @@ class ExtenderCluster:
         found = self._pods.get(namespace, name)
         return found if isinstance(found, Pod) else None
 
-    async def follow(self, framework: Framework, is_known: asyncio.Event) -> None:
+    async def run_informers(self, framework: Framework, is_known: asyncio.Event) -> None:
         """Run the informers that a profile needs until cancelled; `is_known` is set once all are synced."""
         informers = [self._informer(kind) for kind in (kinds.NODE, *needed_kinds([framework]))]
         informers.append(self._pods)

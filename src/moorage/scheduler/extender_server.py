@@ -40,7 +40,7 @@ from moorage.http.transport import Request, Response, Transport
 from moorage.klog import Logger, kobj
 from moorage.scheduler.informers import decoder
 from moorage.services import extender_server_messages as wire
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.go_json import GoJsonError
 
 log = Logger(__name__)
@@ -99,20 +99,20 @@ class ExtenderServer:
     async def handle(self, request: Request) -> Response:
         """The response; failures are reported in its body."""
         if request.path in ("/healthz", "/livez", "/readyz"):
-            return answers.text("ok")
+            return responses.text("ok")
         handler = self._handlers.get(request.path)
         if handler is None:
             there = ", ".join(self._handlers)
-            return answers.error(HTTPStatus.NOT_FOUND, f"404 page not found; there is {there}")
+            return responses.error(HTTPStatus.NOT_FOUND, f"404 page not found; there is {there}")
         if request.method != "POST":
-            return answers.error(HTTPStatus.METHOD_NOT_ALLOWED, "ask with POST")
+            return responses.error(HTTPStatus.METHOD_NOT_ALLOWED, "ask with POST")
         try:
             body = await handler(request.body)
         except (GoJsonError, InputError, msgspec.DecodeError) as error:
-            return answers.error(HTTPStatus.BAD_REQUEST, str(error))
+            return responses.error(HTTPStatus.BAD_REQUEST, str(error))
         except PluginError as error:
             log.error(error, "Request failed", path=request.path)
-            return answers.error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+            return responses.error(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         return Response(HTTPStatus.OK, body, _JSON)
 
     # Each verb
@@ -122,7 +122,7 @@ class ExtenderServer:
         pod = _pod(question.pod)
         try:
             asked = self._asked(question)
-            passed, failed, unresolvable = self._judged(pod, asked)
+            passed, failed, unresolvable = self._filtered(pod, asked)
         except (PluginError, _CannotAnswer) as error:
             log.error(error, "Request failed", path="/filter", pod=kobj(pod))
             return wire.filter_error(str(error))
@@ -168,8 +168,10 @@ class ExtenderServer:
             candidates = everywhere  # Evicting pods may change that.
         left = {name for name in victims if name not in snapshot.row_of}
         if candidates is not None:
-            meant = everywhere.named(victims.keys() & set(candidates.names))
-            left.update(self._framework.filter(cycle, pod, _without(meant, victims), diagnosis).names)
+            candidate_nodes = everywhere.named(victims.keys() & set(candidates.names))
+            left.update(
+                self._framework.filter(cycle, pod, _without(candidate_nodes, victims), diagnosis).names
+            )
         return {name: each for name, each in victims.items() if name in left}
 
     async def _bind(self, body: bytes) -> bytes:
@@ -197,7 +199,7 @@ class ExtenderServer:
         cache = self._cache or Cache(nodes)
         return _RequestedNodes(cache.snapshot(), [node.name for node in nodes])
 
-    def _judged(self, pod: Pod, asked: _RequestedNodes) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    def _filtered(self, pod: Pod, asked: _RequestedNodes) -> tuple[list[str], dict[str, str], dict[str, str]]:
         """The names of the requested nodes that pass, and the reasons of the others."""
         snapshot, cycle = asked.snapshot, CycleState()
         diagnosis = Diagnosis(len(snapshot))
@@ -214,7 +216,7 @@ class ExtenderServer:
                 failed[name] = _UNKNOWN
             elif name not in passed:
                 refused = unresolvable if diagnosis.code_of(row) is Code.UNRESOLVABLE else failed
-                refused[name] = _why(diagnosis, row)
+                refused[name] = _error_text(diagnosis, row)
         return [name for name in asked.names if name in passed], failed, unresolvable
 
 
@@ -230,7 +232,7 @@ class Guarded:
         try:
             self._guard.check(request.headers)
         except ApiError as error:
-            return answers.error(error.code, str(error))
+            return responses.error(error.code, str(error))
         return await self._transport.handle(request)
 
 
@@ -264,7 +266,7 @@ def _scaled(score: int) -> int:
     return (score + step // 2) // step
 
 
-def _why(diagnosis: Diagnosis, row: int) -> str:
+def _error_text(diagnosis: Diagnosis, row: int) -> str:
     refusal = diagnosis.of(row)
     if refusal is not None:
         return ", ".join(refusal.reason.texts)

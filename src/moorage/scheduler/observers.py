@@ -43,7 +43,7 @@ class Observer:
         """A profile's framework, with or without metrics."""
         return Framework(profile, registry, handle)
 
-    def follow(self, informers: Sequence[Informer[Any]]) -> None:
+    def observe_informers(self, informers: Sequence[Informer[Any]]) -> None:
         """Informers were created."""
 
     def begins(self, queued: QueuedPod) -> None:
@@ -98,7 +98,7 @@ class MetricsObserver(Observer):
         reporting = replace(handle, metrics=ProfilePluginMetrics(self._metrics, name))
         return Framework(profile, registry, reporting, FrameworkMetrics(self._metrics, name))
 
-    def follow(self, informers: Sequence[Informer[Any]]) -> None:
+    def observe_informers(self, informers: Sequence[Informer[Any]]) -> None:
         """Measure how long changes take to reach cache and queue."""
         time_events(informers, self._metrics)
 

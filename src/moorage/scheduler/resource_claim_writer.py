@@ -71,10 +71,10 @@ class ResourceClaimWriter:
         """The stored claim; raises the conflict if the change can no longer be applied to it."""
         stored = await self._client.get(RESOURCE_CLAIM, claim.namespace, claim.name)
         latest = convert(stored, ResourceClaim)
-        is_going = latest.metadata.deletion_timestamp is not None and status.allocation is not None
+        is_terminating = latest.metadata.deletion_timestamp is not None and status.allocation is not None
         given = _timeless(latest.status.allocation)
         is_undecided = given in (_timeless(claim.status.allocation), _timeless(status.allocation))
-        if latest.metadata.uid != claim.metadata.uid or is_going or not is_undecided:
+        if latest.metadata.uid != claim.metadata.uid or is_terminating or not is_undecided:
             raise conflict
         return latest
 

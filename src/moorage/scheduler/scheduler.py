@@ -120,7 +120,7 @@ class Scheduler:
             new_informer,
             keeps_whole=self._handle.extenders.want_whole_objects,
         )
-        self._observer.follow(self._informers.informers)
+        self._observer.observe_informers(self._informers.informers)
         self._background = BackgroundTasks()
         self._schedule_one = ScheduleOne(
             self._profiles,
@@ -277,7 +277,7 @@ class Scheduler:
         self._registry = registry
         self._next_profiles = profiles
         new = self._informers.add(framework for _, framework in profiles.items())
-        self._observer.follow(new)
+        self._observer.observe_informers(new)
         if extenders.want_whole_objects:
             self._keep_whole(True)
         if self._tasks is not None:

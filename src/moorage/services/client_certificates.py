@@ -39,7 +39,7 @@ log = Logger(__name__)
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"
-_LOOK_AGAIN_SECONDS: Final = 60.0
+_REFRESH_SECONDS: Final = 60.0
 _CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 _UID: Final = ObjectIdentifier("1.3.6.1.4.1.57683.2")
 _FAILURES: Final = (RequestError, ConnectionFailed, OSError, ValueError)
@@ -129,8 +129,8 @@ class ClientCertificates:
         self._remaining_seconds.observe(remaining.total_seconds())
         if remaining.total_seconds() <= 0:
             raise Unauthenticated("the client's certificate has expired")
-        if self._proxies.signed(certificate) and self._may_speak(certificate):
-            user = _spoken_for(request, self._headers)
+        if self._proxies.signed(certificate) and self._is_trusted_proxy(certificate):
+            user = _user_in_headers(request, self._headers)
             if user is not None:
                 return user
         if self._clients.signed(certificate):
@@ -139,19 +139,19 @@ class ClientCertificates:
             f"the certificate of {_name(certificate)!r} is not signed by a trusted authority"
         )
 
-    def _may_speak(self, proxy: x509.Certificate) -> bool:
+    def _is_trusted_proxy(self, proxy: x509.Certificate) -> bool:
         return not self._headers.allowed or _name(proxy) in self._headers.allowed
 
     # -- trusted authorities
 
-    async def look_up(self, client: Client) -> None:
+    async def load_authorities(self, client: Client) -> None:
         """Read from the cluster what no file names; ServingError if that fails and is not tolerated."""
-        if not self._looks_up:
+        if not self._loads_authorities:
             return
         try:
             await self._ask(client)
         except _FAILURES as error:
-            reason = _why(error)
+            reason = _error_text(error)
             if not self._options.tolerates_failure:
                 raise ServingError(
                     f"unable to load configmap based request-header-client-ca-file: {reason}"
@@ -160,20 +160,20 @@ class ClientCertificates:
                 "Unable to load the client CAs of the cluster; client certificates are refused", err=reason
             )
 
-    async def follow(self, client: Client, clock: Clock) -> None:
+    async def keep_updated(self, client: Client, clock: Clock) -> None:
         """Keep up with changes of the cluster and of files, until cancelled."""
-        await self.look_up(client)
+        await self.load_authorities(client)
         while True:
-            await sleep(clock, _LOOK_AGAIN_SECONDS)
+            await sleep(clock, _REFRESH_SECONDS)
             try:
                 self._read_files()
-                if self._looks_up:
+                if self._loads_authorities:
                     await self._ask(client)
             except _FAILURES as error:
                 log.info(4, "Failed to reload client CAs", err=error)
 
     @property
-    def _looks_up(self) -> bool:
+    def _loads_authorities(self) -> bool:
         options = self._options
         is_complete = options.client_ca_file is not None and options.proxy_ca_file is not None
         return not options.skips_lookup and not is_complete
@@ -217,7 +217,7 @@ class ClientCertificates:
             self.on_change(self.authorities)
 
 
-def _why(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Why the authorities cannot be read from the cluster."""
     if isinstance(error, RequestError) and error.code == HTTPStatus.FORBIDDEN:
         role = f"{NAME}-reader in {NAMESPACE}"
@@ -245,7 +245,7 @@ def _owner(certificate: x509.Certificate) -> User | None:
     return User(name, groups, uids[0] if uids else "", {_CREDENTIAL_ID: [credential]})
 
 
-def _spoken_for(request: Request, names: HeaderNames) -> User | None:
+def _user_in_headers(request: Request, names: HeaderNames) -> User | None:
     """The user that a proxy names; None if it names none."""
     headers = request.repeated or tuple(request.headers.items())
 

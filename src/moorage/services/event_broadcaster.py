@@ -71,7 +71,7 @@ class Broadcaster:
         """A recorder for a reporting controller: a profile's scheduler name."""
         return Recorder(self, controller, f"{controller}-{self._host}", self._clock)
 
-    def tell(self, occurrence: Occurrence) -> None:
+    def publish(self, occurrence: Occurrence) -> None:
         """Queue an occurrence; never waits."""
         if len(self._queue) >= MAX_QUEUED:
             self.dropped += 1
@@ -150,9 +150,9 @@ class Broadcaster:
             while self._to_write:
                 await self._write_with_retries(self._to_write.popleft())
                 self._take_in()
-            await self._rest()
+            await self._back_off()
 
-    async def _rest(self) -> None:
+    async def _back_off(self) -> None:
         """Returns when there is something to write."""
         woken = asyncio.get_running_loop().create_future()
         self._backing_off.append(woken)
@@ -243,7 +243,7 @@ class Recorder:
         self, regarding: Reference, related: Reference | None, type: str, reason: str, action: str, note: str
     ) -> None:
         """An event occurred; never waits. `type` is Normal or Warning."""
-        self._broadcaster.tell(
+        self._broadcaster.publish(
             Occurrence(
                 self._clock.utc_now(),
                 self._controller,

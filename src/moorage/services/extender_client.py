@@ -177,7 +177,7 @@ class HttpExtender:
     def _over_http(self, endpoint: Endpoint) -> HttpTransport:
         # The time limit of the call is the only one; the transport's must not expire before.
         beyond = 2 * self._seconds
-        return HttpTransport(endpoint, connect_seconds=beyond, silence_seconds=beyond)
+        return HttpTransport(endpoint, connect_seconds=beyond, idle_seconds=beyond)
 
     def _reason(self, error: ConnectionFailed) -> str:
         """Why there was no response, worded as in Go where possible."""

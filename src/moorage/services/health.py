@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from moorage.http.transport import Request, Response
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.metrics import Metrics
 from moorage.services.responses import Handler
 
@@ -80,8 +80,8 @@ def _single(check: HealthCheck) -> Handler:
     async def answer(request: Request) -> Response:
         problem = check.check()
         if problem is None:
-            return answers.text("ok")
-        return answers.error(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {problem}")
+            return responses.text("ok")
+        return responses.error(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {problem}")
 
     return answer
 
@@ -104,5 +104,5 @@ def _answer(name: str, checks: Sequence[HealthCheck], query: str, metrics: Metri
         quoted = ",".join(f'"{one}"' for one in unknown)
         lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}\n")
     if not is_well:
-        return answers.error(HTTPStatus.INTERNAL_SERVER_ERROR, f"{''.join(lines)}{name} check failed")
-    return answers.text(f"{''.join(lines)}{name} check passed\n" if "verbose" in asked else "ok")
+        return responses.error(HTTPStatus.INTERNAL_SERVER_ERROR, f"{''.join(lines)}{name} check failed")
+    return responses.text(f"{''.join(lines)}{name} check passed\n" if "verbose" in asked else "ok")

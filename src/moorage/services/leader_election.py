@@ -147,7 +147,7 @@ class LeaderElector:
                 log.info(0, "Successfully acquired lease", lock=self._name)
                 self._has_started = True
                 self._show_status()
-                self._events.tell(self._lock.lease, f"{self.identity} became leader")
+                self._events.record(self._lock.lease, f"{self.identity} became leader")
                 return True
             log.info(4, "Failed to acquire lease", lock=self._name)
             await self._pause(self._config.retry_period * (1 + JITTER_FACTOR * self._random.random()))
@@ -195,7 +195,7 @@ class LeaderElector:
         released = Record("", 1, moment, moment, current.transitions)
         await self._lock.update(released)
         self._see(released)
-        self._events.tell(self._lock.lease, f"{self.identity} stopped leading")
+        self._events.record(self._lock.lease, f"{self.identity} stopped leading")
 
     # -- one attempt
 

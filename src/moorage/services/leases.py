@@ -96,7 +96,7 @@ class LeaseEvents:
         self._component = component
         self._writing: set[asyncio.Task[None]] = set()
 
-    def tell(self, lease: Manifest, message: str) -> None:
+    def record(self, lease: Manifest, message: str) -> None:
         """Write an event in the background."""
         task = asyncio.ensure_future(self._write(lease, message))
         self._writing.add(task)

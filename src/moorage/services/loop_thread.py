@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import Any
 
 from moorage.http.transport import Request, Response
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.loop_watchdog import LoopWatchdog
 from moorage.services.responses import Handler
 
@@ -83,7 +83,7 @@ class LoopHandlers:
                 while not answered.done():
                     problem = self._watchdog.problem
                     if problem is not None:
-                        return answers.error(HTTPStatus.SERVICE_UNAVAILABLE, problem)
+                        return responses.error(HTTPStatus.SERVICE_UNAVAILABLE, problem)
                     await asyncio.wait((answered,), timeout=self._watchdog.interval_seconds)
                 return answered.result()
             finally:

@@ -20,8 +20,8 @@ from typing import Final
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 
-_LOOKS_PER_LIMIT: Final = 10
-_MAX_INTERVALS_PER_LOOK: Final = 2
+_CHECKS_PER_LIMIT: Final = 10
+_MAX_INTERVALS_PER_CHECK: Final = 2
 _FRAMES_SHOWN: Final = 3
 
 
@@ -40,7 +40,7 @@ class LoopWatchdog:
         progress: Callable[[], int] = lambda: 0,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.interval_seconds = limit_seconds / _LOOKS_PER_LIMIT
+        self.interval_seconds = limit_seconds / _CHECKS_PER_LIMIT
         """Time between two readings, in seconds."""
         self._limit_seconds = limit_seconds
         self._on_stall = on_stall
@@ -48,9 +48,9 @@ class LoopWatchdog:
         self._now = now
         self._beats = 0
         self._seen = 0
-        self._looked_at = now()
+        self._checked_at = now()
         self._silent_seconds = 0.0
-        self._was_told = False
+        self._is_reported = False
         self._thread_id = threading.get_ident()
         self._stopped = threading.Event()
 
@@ -65,19 +65,19 @@ class LoopWatchdog:
         """The loop completed an iteration."""
         self._beats += 1
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Read whether the loop made progress since the last reading."""
         now, turns = self._now(), self._beats + self._progress()
         if turns != self._seen:
             self._seen, self._silent_seconds = turns, 0.0
         else:
-            longest = _MAX_INTERVALS_PER_LOOK * self.interval_seconds
-            self._silent_seconds += min(now - self._looked_at, longest)
-        self._looked_at = now
+            longest = _MAX_INTERVALS_PER_CHECK * self.interval_seconds
+            self._silent_seconds += min(now - self._checked_at, longest)
+        self._checked_at = now
         problem = self.problem
-        if problem is not None and not self._was_told:
+        if problem is not None and not self._is_reported:
             self._on_stall(problem, self._stack())
-        self._was_told = problem is not None
+        self._is_reported = problem is not None
 
     def _stack(self) -> str:
         """The current stack of the loop's thread: the innermost calls."""
@@ -109,4 +109,4 @@ class LoopWatchdog:
 
     def _watch(self) -> None:
         while not self._stopped.wait(self.interval_seconds):
-            self.look()
+            self.check()

@@ -21,7 +21,7 @@ from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
 from moorage.http.transport import Request, Response, Transport
 from moorage.klog import Logger, quoted, set_verbosity
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.access_reviews import ReviewFailed
 from moorage.services.configz import configz
 from moorage.services.delegation import Authentication, Authorization
@@ -65,13 +65,13 @@ class Endpoints:
             user = await self._authentication.user(request, certificate)
         except (Unauthenticated, ReviewFailed) as error:
             log.error(error, "Unable to authenticate the request", path=path)
-            return answers.refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
+            return responses.refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
         refused = await self._refusal(user, request.method.lower(), path)
         if refused is not None:
             return refused
         handler = self._handler(path)
         if handler is None:
-            return answers.error(HTTPStatus.NOT_FOUND, "404 page not found")
+            return responses.error(HTTPStatus.NOT_FOUND, "404 page not found")
         return await handler(request)
 
     async def _refusal(self, user: User, verb: str, path: str) -> Response | None:
@@ -79,13 +79,13 @@ class Endpoints:
             decision = await self._authorization.decide(user, verb, path)
         except ReviewFailed as error:
             message = f'Internal Server Error: "{path}": {error}'.translate(_HTML)
-            return answers.error(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+            return responses.error(HTTPStatus.INTERNAL_SERVER_ERROR, message)
         if decision.is_allowed:
             return None
         message = f'User "{user.name}" cannot {verb} path "{path}"'.translate(_HTML)
         if decision.reason:
             message += f": {decision.reason}"
-        return answers.refusal(HTTPStatus.FORBIDDEN, "Forbidden", f"forbidden: {message}", has_details=True)
+        return responses.refusal(HTTPStatus.FORBIDDEN, "Forbidden", f"forbidden: {message}", has_details=True)
 
     def _handler(self, path: str) -> Handler | None:
         if path in self._routes:
@@ -106,7 +106,7 @@ def metric_routes(
         return _shown(request, metrics.health_text, metrics.reset_health)
 
     async def resources(request: Request) -> Response:
-        return answers.text(pod_resources_text(pods()) if is_leading() else b"", CONTENT_TYPE)
+        return responses.text(pod_resources_text(pods()) if is_leading() else b"", CONTENT_TYPE)
 
     return {"/metrics": all_metrics, "/metrics/slis": health, "/metrics/resources": resources}
 
@@ -114,8 +114,8 @@ def metric_routes(
 def _shown(request: Request, show: Callable[[], bytes], reset: Callable[[], None]) -> Response:
     if request.method == "DELETE":
         reset()
-        return answers.text("metrics reset\n")
-    return answers.text(show(), CONTENT_TYPE)
+        return responses.text("metrics reset\n")
+    return responses.text(show(), CONTENT_TYPE)
 
 
 def verbosity_routes() -> dict[str, Handler]:
@@ -123,16 +123,16 @@ def verbosity_routes() -> dict[str, Handler]:
 
     async def put(request: Request) -> Response:
         if request.method != "PUT":
-            return answers.text("unsupported http method", status=HTTPStatus.NOT_ACCEPTABLE)
+            return responses.text("unsupported http method", status=HTTPStatus.NOT_ACCEPTABLE)
         text = request.body.decode(errors="replace")
         if not (text.isascii() and text.isdecimal()):
             problem = f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax"
-            return answers.text(problem, status=HTTPStatus.BAD_REQUEST)
+            return responses.text(problem, status=HTTPStatus.BAD_REQUEST)
         if len(text) > _MAX_VERBOSITY_LENGTH:
             problem = f"strconv.ParseUint: parsing {quoted(text)}: value out of range"
-            return answers.text(problem, status=HTTPStatus.BAD_REQUEST)
+            return responses.text(problem, status=HTTPStatus.BAD_REQUEST)
         set_verbosity(int(text))
-        return answers.text(f"successfully set klog.logging.verbosity to {text}")
+        return responses.text(f"successfully set klog.logging.verbosity to {text}")
 
     return {"/debug/flags/v": put}
 
@@ -141,7 +141,7 @@ def config_routes(config: Callable[[], SchedulerConfiguration]) -> dict[str, Han
     """`/configz`: the configuration in force."""
 
     async def show(request: Request) -> Response:
-        return answers.document(configz(config()))
+        return responses.document(configz(config()))
 
     return {"/configz": show}
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from moorage.api.manifests import Manifest, timestamp
 from moorage.config.manifest import dump_yaml
 from moorage.http.transport import Request, Response
-from moorage.services import responses as answers
+from moorage.services import responses
 from moorage.services.responses import Handler
 from moorage.version import KUBERNETES_MINOR, KUBERNETES_VERSION
 
@@ -77,7 +77,7 @@ def _page(name: str, kind: str, text: Callable[[], str], document: Callable[[], 
         accepted = request.headers.get("accept", "").strip()
         for media_type, parameters in _accepted(accepted or "text/plain"):
             if media_type in ("text/plain", "text/*", "*/*") and "as" not in parameters:
-                return answers.text(_HEAD.format(component=COMPONENT, page=name) + text())
+                return responses.text(_HEAD.format(component=COMPONENT, page=name) + text())
             if media_type in _OFFERED and _is_asked_for(parameters, kind):
                 version = parameters["v"]
                 head = {"kind": kind, "apiVersion": f"{_GROUP}/{version}", "metadata": {"name": COMPONENT}}
@@ -88,7 +88,7 @@ def _page(name: str, kind: str, text: Callable[[], str], document: Callable[[], 
                         'Please use a newer version."'
                     )
                 return response
-        return answers.refusal(HTTPStatus.NOT_ACCEPTABLE, "NotAcceptable", _NOT_ACCEPTABLE)
+        return responses.refusal(HTTPStatus.NOT_ACCEPTABLE, "NotAcceptable", _NOT_ACCEPTABLE)
 
     return answer
 
@@ -100,8 +100,8 @@ def _is_asked_for(parameters: Mapping[str, str], kind: str) -> bool:
 
 def _encoded(document: dict[str, Any], media_type: str) -> Response:
     if media_type == "application/yaml":
-        return answers.text(dump_yaml(document), media_type)
-    return answers.document(document)
+        return responses.text(dump_yaml(document), media_type)
+    return responses.document(document)
 
 
 def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:

@@ -106,11 +106,11 @@ def _found(check: Check, trial: Trial) -> Iterator[str]:
 def _notes(trials: Sequence[Trial]) -> Iterator[str]:
     """Reasons why passed checks may mean little, such as a filter that never rejected a node."""
     stage = trials[0].stage
-    said = [answers for trial in trials for answers in _answers(trial)]
+    answers_of_trials = [answers for trial in trials for answers in _answers(trial)]
     hint = "give check_plugin clusters in which it does"
-    if stage.step("filter") is not None and not any(map(_refuses, said)):
+    if stage.step("filter") is not None and not any(map(_refuses, answers_of_trials)):
         yield f"its filter refused no node in any cluster; {hint}"
-    scores = [set(each.scores.values()) for each in said if each.scores]
+    scores = [set(each.scores.values()) for each in answers_of_trials if each.scores]
     if stage.step("score") is not None and not any(len(each) > 1 for each in scores):
         yield f"it scored all nodes alike in every cluster; {hint}"
 

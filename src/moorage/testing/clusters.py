@@ -28,7 +28,7 @@ Values = Sequence[str | None]
 """Possible values of a label or annotation; None: it may be absent."""
 
 _GPU: Final = "example.com/gpu"
-_PODS_ASKED_ABOUT: Final = 8
+_PENDING_POD_COUNT: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _cluster(name: str, mixed: _Mixer, nodes: int, *, pods_each: int, bare: bool
         for number in range(pods_each)
     ]
     kinds = _standard()["waiting"]
-    chosen = mixed.sample(range(len(kinds)), _PODS_ASKED_ABOUT)
+    chosen = mixed.sample(range(len(kinds)), _PENDING_POD_COUNT)
     waiting = [mixed.pod(pod(f"waiting-{number}", **kinds[number])) for number in sorted(chosen)]
     others = () if bare else _others()
     return Cluster(name, (*(mixed.node(each) for each in made), *placed, *others), tuple(waiting))

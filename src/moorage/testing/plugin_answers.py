@@ -98,29 +98,29 @@ def refusals(stage: Stage, cycle: CycleState, pod: Pod, nodes: Nodes) -> dict[st
     step = stage.step("filter")
     if step is None or not len(nodes):
         return {}
-    verdict = step.filter(cycle, pod, nodes)
-    if problem := verdict_problem(verdict, len(nodes)):
+    result = step.filter(cycle, pod, nodes)
+    if problem := filter_result_problem(result, len(nodes)):
         raise step.failed(problem)
-    if verdict.codes is None:
+    if result.codes is None:
         return {}
-    codes = zip(nodes.names, verdict.codes.tolist(), strict=True)
-    return {name: verdict.reasons[int(code) - 1] for name, code in codes if code}
+    codes = zip(nodes.names, result.codes.tolist(), strict=True)
+    return {name: result.reasons[int(code) - 1] for name, code in codes if code}
 
 
-def verdict_problem(verdict: Any, count: int) -> str:
+def filter_result_problem(result: Any, count: int) -> str:
     """What is wrong with a verdict over `count` nodes; empty if it is valid."""
-    if not isinstance(verdict, FilterResult):
-        return f"filter returned {type(verdict).__name__}; return ALL or a mask's .otherwise(reason)"
-    if verdict.codes is None:
+    if not isinstance(result, FilterResult):
+        return f"filter returned {type(result).__name__}; return ALL or a mask's .otherwise(reason)"
+    if result.codes is None:
         return ""
-    codes = np.asarray(verdict.codes)
+    codes = np.asarray(result.codes)
     if codes.shape != (count,):
         return f"filter answered with codes of shape {codes.shape} for {count} nodes"
     if codes.dtype.kind not in "iub":
         return f"filter answered with codes of type {codes.dtype}; codes are integers"
-    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) <= len(verdict.reasons):
+    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) <= len(result.reasons):
         wrong = int(codes.min()) if int(codes.min()) < 0 else int(codes.max())
-        return f"filter answered with code {wrong}; there are {len(verdict.reasons)} reasons"
+        return f"filter answered with code {wrong}; there are {len(result.reasons)} reasons"
     return ""
 
 

@@ -94,7 +94,7 @@ class Curious:
 
     def filter_node(self, cycle: Any, pod: Any, node: Any) -> str | None:
         handle = self._handle
-        handle.tell(pod, "Looked", "nobody reads this")
+        handle.record_event(pod, "Looked", "nobody reads this")
         handle.activate([pod])
         self.seen.append((handle.profile, handle.is_live, handle.nodes().names, len(handle.extenders)))
         return None

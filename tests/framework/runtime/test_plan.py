@@ -11,7 +11,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NO_CONCERN
+from moorage.framework.interface.dependencies import NOT_CONCERNED
 from moorage.framework.interface.handle import Handle
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.plan import CallDecision
@@ -90,7 +90,7 @@ def test_filters_after_the_first_that_is_not_cached_are_not_answered_from_the_ca
         plan.choice("filter", "NodeResourcesFit") is CallDecision.CACHED
     )  # InterPodAffinity has skipped the pod.
     cached = recorder("Cached", Log(), filter_node=None)
-    cached.depends_on = lambda pod, objects: NO_CONCERN
+    cached.depends_on = lambda pod, objects: NOT_CONCERNED
     framework = framework_of(recorder("Own", Log(), filter_node=None), cached)
     plan = framework.plan_of(POD, nodes("a").snapshot)
     assert plan.choice("filter", "Cached") is CallDecision.RUNS

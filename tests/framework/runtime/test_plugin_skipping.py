@@ -14,7 +14,7 @@ from moorage.cluster.cache import Cache
 from moorage.config.types import PluginRef, PluginSet
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import NO_CONCERN, NODE, DependsOn
+from moorage.framework.interface.dependencies import NODE, NOT_CONCERNED, DependsOn
 from moorage.framework.interface.extension_points import PreFlight
 from moorage.framework.interface.filter_result import ALL
 from moorage.framework.interface.status import SKIP, SUCCESS
@@ -49,10 +49,10 @@ ACTING = ["reserve", "pre_bind_pre_flight", "pre_bind", "unreserve"]
 @pytest.mark.parametrize(
     ("depends_on", "remembers", "called"),
     [
-        pytest.param(NO_CONCERN, True, [], id="none of its business"),
+        pytest.param(NOT_CONCERNED, True, [], id="none of its business"),
         pytest.param(NODE, True, ACTING, id="remembered, but it acts"),
         pytest.param(None, True, ACTING, id="not remembered"),
-        pytest.param(NO_CONCERN, False, ACTING, id="nothing is remembered"),
+        pytest.param(NOT_CONCERNED, False, ACTING, id="nothing is remembered"),
     ],
 )
 def test_who_does_not_act_is_left_out_once_there_is_a_node(
@@ -71,7 +71,7 @@ def test_who_does_not_act_is_left_out_once_there_is_a_node(
 
 def test_others_act_all_the_same() -> None:
     log = Log()
-    framework = framework_of(acting("A", log, NO_CONCERN), acting("B", log, NODE))
+    framework = framework_of(acting("A", log, NOT_CONCERNED), acting("B", log, NODE))
     cycle = decide(framework, Engine())
     log.clear()
     framework.reserve(cycle, POD, "n1")

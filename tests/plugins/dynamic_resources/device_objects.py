@@ -189,9 +189,9 @@ class Scene:
         if status is not None:
             text = "" if status.code is Code.SKIP else status.message
             return dict.fromkeys(names, text)
-        verdict = self.plugin.filter(self.cycle, pod, self.nodes)
-        codes = [0] * len(names) if verdict.codes is None else verdict.codes.tolist()
-        texts = ["", *(reason.texts[0] for reason in verdict.reasons)]
+        selector_result = self.plugin.filter(self.cycle, pod, self.nodes)
+        codes = [0] * len(names) if selector_result.codes is None else selector_result.codes.tolist()
+        texts = ["", *(reason.texts[0] for reason in selector_result.reasons)]
         return {name: texts[code] for name, code in zip(names, codes, strict=True)}
 
     def feasible(self, pod: Pod) -> list[str]:

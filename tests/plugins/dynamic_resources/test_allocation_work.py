@@ -164,9 +164,9 @@ def test_verdicts_are_forgotten_before_there_are_too_many() -> None:
     verdicts.limit = 20
     for number in range(100):
         for kind in kinds:
-            kind.remember(str(number), None, SelectorResult(True, None))
+            kind.store_result(str(number), None, SelectorResult(True, None))
             assert sum(len(each._held) for each in kinds if each._generation == verdicts.generation) <= 20
-            known = kind.verdict(str(number))
+            known = kind.selector_result(str(number))
             assert known is not None
             assert known.answer is True
     assert SelectorResults().limit > 100_000

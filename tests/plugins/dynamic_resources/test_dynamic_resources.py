@@ -148,9 +148,9 @@ def test_claims_are_allocated_where_there_are_devices() -> None:
 
 def test_a_filter_works_without_its_pre_filter() -> None:
     made, pod = scene(claim("c", request("r", asking(2)))), pod_claiming("pod", "c")
-    verdict = made.plugin.filter(CycleState(), pod, made.nodes)
-    assert verdict.codes is not None
-    assert verdict.codes.tolist() == [0, 1]
+    selector_result = made.plugin.filter(CycleState(), pod, made.nodes)
+    assert selector_result.codes is not None
+    assert selector_result.codes.tolist() == [0, 1]
     refused = made.plugin.filter(CycleState(), pod_claiming("pod", "none"), made.nodes)
     assert refused.reasons[0].texts == ('could not find ResourceClaim "default/none"',)
 

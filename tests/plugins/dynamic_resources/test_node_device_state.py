@@ -85,13 +85,13 @@ def told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
     if status is not None:
         return Said(status.message)
     try:
-        verdict = plugin.filter(cycle, pod, view)
+        selector_result = plugin.filter(cycle, pod, view)
     except PluginError as error:
         return Said(str(error))
     state = cycle.read(_STATE)
     assert state is not None
-    codes = np.zeros(len(view), int) if verdict.codes is None else verdict.codes
-    texts = ["", *(reason.texts[0] for reason in verdict.reasons)]
+    codes = np.zeros(len(view), int) if selector_result.codes is None else selector_result.codes
+    texts = ["", *(reason.texts[0] for reason in selector_result.reasons)]
     said.refusals = {name: texts[code] for name, code in zip(view.names, codes.tolist(), strict=True)}
     said.scores = dict(zip(view.names, plugin.score(cycle, pod, view).tolist(), strict=True))
     said.unavailable = state.unavailable

@@ -55,7 +55,7 @@ def test_floats_score_as_integers_do(largest: int) -> None:
         st.tuples(*[st.sampled_from((0, 1, 2, COLUMN_MAX)) | st.integers(0, largest)] * 2),
     )
     def check(pairs: list[tuple[Node, Node]], requests: tuple[int, int]) -> None:
-        wanted = ScoredRequests((("cpu", 1), ("memory", 3)), requests, is_anything=True, is_row_alone=True)
+        wanted = ScoredRequests((("cpu", 1), ("memory", 3)), requests, is_anything=True, is_node_local=True)
         floats, integers = usage_of(pairs, np.float64), usage_of(pairs, np.int64)
         for each in STRATEGIES:
             expected = [

@@ -181,7 +181,7 @@ def test_terms_with_an_unknown_key_are_found_from_when_a_node_has_it_and_leave_n
     cache.put(bound_pod("p", ["rack"]))
 
     def found(snapshot: Snapshot) -> set[int]:
-        return snapshot.pods.terms_codes.that_may_mean([("app", "x")])
+        return snapshot.pods.terms_codes.may_match([("app", "x")])
 
     assert found(cache.snapshot()) == set()
     cache.put(make_node("b", labels={"rack": "r"}))

@@ -14,8 +14,8 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError
 from moorage.plugins.volume_binding.plugin import (
     NO_SPACE,
+    NODE_AFFINITY_CONFLICT,
     NOTHING_TO_BIND,
-    OUT_OF_REACH,
     UNBOUND_IMMEDIATE,
     VOLUME_MISSING,
 )
@@ -111,7 +111,10 @@ def test_refusals_are_final_and_pods_without_claims_are_skipped() -> None:
 
 BOUND: dict[str, tuple[list[Object], dict[str, tuple[str, ...]]]] = {
     "a volume for everybody": ([volume("v")], {"a": (), "b": ()}),
-    "a volume in a zone": ([volume("v", nodeAffinity=in_zone("a"))], {"a": (), "b": (OUT_OF_REACH,)}),
+    "a volume in a zone": (
+        [volume("v", nodeAffinity=in_zone("a"))],
+        {"a": (), "b": (NODE_AFFINITY_CONFLICT,)},
+    ),
     "a volume in two zones": ([volume("v", nodeAffinity=in_zone("a", "b"))], {"a": (), "b": ()}),
     "a volume in either of two places": (
         [
@@ -122,15 +125,15 @@ BOUND: dict[str, tuple[list[Object], dict[str, tuple[str, ...]]]] = {
                 ),
             )
         ],
-        {"a": (OUT_OF_REACH,), "b": ()},
+        {"a": (NODE_AFFINITY_CONFLICT,), "b": ()},
     ),
     "a volume away from a zone": (
         [volume("v", nodeAffinity=affinity([expression(ZONE, "NotIn", "a")]))],
-        {"a": (OUT_OF_REACH,), "b": ()},
+        {"a": (NODE_AFFINITY_CONFLICT,), "b": ()},
     ),
     "an affinity without terms": (
         [volume("v", nodeAffinity=affinity())],
-        {"a": (OUT_OF_REACH,), "b": (OUT_OF_REACH,)},
+        {"a": (NODE_AFFINITY_CONFLICT,), "b": (NODE_AFFINITY_CONFLICT,)},
     ),
     "an affinity without anything required": ([volume("v", nodeAffinity={})], {"a": (), "b": ()}),
     "conditions on fields are not looked at": (
@@ -158,7 +161,7 @@ def test_bound_claims(objects: list[Object], expected: dict[str, tuple[str, ...]
 def test_the_first_bound_claim_with_a_problem_gives_the_reason() -> None:
     claims = [claim("c", volume="v"), claim("d", volume="gone")]
     here = volume("v", nodeAffinity=in_zone("a"))
-    expected = {"a": (VOLUME_MISSING,), "b": (OUT_OF_REACH,)}
+    expected = {"a": (VOLUME_MISSING,), "b": (NODE_AFFINITY_CONFLICT,)}
     assert answer_for(pod_with("c", "d"), *claims, here) == expected
     assert answer_for(pod_with("d", "c"), *claims, here) == {"a": (VOLUME_MISSING,), "b": (VOLUME_MISSING,)}
 
@@ -292,7 +295,7 @@ def test_bound_and_waiting_claims_give_their_reasons_together() -> None:
     theirs = volume("v", claim="c", phase="Bound", nodeAffinity=in_zone("b"))
     objects = [storage_class(), claim("c", volume="v"), theirs, claim("d")]
     answer = answer_for(pod_with("c", "d"), *objects)
-    assert answer == {"a": (OUT_OF_REACH, NOTHING_TO_BIND), "b": (NOTHING_TO_BIND,)}
+    assert answer == {"a": (NODE_AFFINITY_CONFLICT, NOTHING_TO_BIND), "b": (NOTHING_TO_BIND,)}
 
 
 def test_a_malformed_selector_fails_the_attempt() -> None:

@@ -9,7 +9,7 @@ from moorage.api.manifests import Manifest, copy
 from moorage.api.node import Node
 from moorage.api.pod import Pod, Toleration
 from moorage.api.selectors import NODE_NAME_FIELD, RequiredNodes, required_nodes
-from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, keeps_away
+from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, has_untolerated
 from moorage_cluster.controllers.pods import node_of
 
 _TOLERATED: Final = (
@@ -64,9 +64,9 @@ class Daemon:
         if self._required is None or not self._required.matches(node):
             return Eligibility(False, False)
         tolerations: tuple[Toleration, ...] = self._tolerations
-        if keeps_away(node.spec.taints, tolerations):
+        if has_untolerated(node.spec.taints, tolerations):
             expelling = [taint for taint in node.spec.taints if taint.effect == NO_EXECUTE]
-            return Eligibility(False, not keeps_away(expelling, tolerations))
+            return Eligibility(False, not has_untolerated(expelling, tolerations))
         return Eligibility(True, True)
 
 

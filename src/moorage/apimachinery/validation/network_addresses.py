@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
-from moorage.api.names import port_name_problems, remembered_rule
+from moorage.api.names import cached_rule, port_name_problems
 from moorage.apimachinery.fields import FieldError, complaints, invalid
 from moorage.apimachinery.validation.checks import check_range
 
@@ -35,7 +35,7 @@ def is_address(text: str) -> bool:
     return _sloppily_read(text) is not None
 
 
-@remembered_rule
+@cached_rule
 def address_problems(text: str) -> tuple[str, ...]:
     """Why a text is not a valid IP address."""
     address = _sloppily_read(text)

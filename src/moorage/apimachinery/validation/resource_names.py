@@ -6,10 +6,10 @@ from typing import Final
 
 from moorage.api.names import (
     HUGE_PAGES,
+    cached_rule,
     is_extended_resource,
     is_native_resource,
     qualified_name_problems,
-    remembered_rule,
 )
 from moorage.api.quantity import NANO, parse_quantity
 from moorage.apimachinery.fields import NOT_NEGATIVE, FieldError, invalid
@@ -53,7 +53,7 @@ def may_be_overcommitted(name: str) -> bool:
     return is_native_resource(name) and not name.startswith(HUGE_PAGES)
 
 
-@remembered_rule
+@cached_rule
 def resource_name_problems(name: str) -> tuple[str, ...]:
     """Why a name is not a valid resource name."""
     if problems := qualified_name_problems(name):
@@ -62,7 +62,7 @@ def resource_name_problems(name: str) -> tuple[str, ...]:
     return () if standard else ("must be a standard resource type or fully qualified",)
 
 
-@remembered_rule
+@cached_rule
 def container_resource_problems(name: str) -> tuple[str, ...]:
     """Why a name is not valid for a resource of containers."""
     problems = resource_name_problems(name)
@@ -74,7 +74,7 @@ def container_resource_problems(name: str) -> tuple[str, ...]:
     return problems
 
 
-@remembered_rule
+@cached_rule
 def quota_resource_problems(name: str) -> tuple[str, ...]:
     """Why a name is not valid for a resource of quotas."""
     problems = resource_name_problems(name)

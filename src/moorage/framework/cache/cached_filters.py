@@ -26,7 +26,7 @@ from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.runtime.plan import FilterPlan
 from moorage.framework.runtime.plugin_call import PluginCall
 
-WORTH_COLUMNS: Final = 12
+MIN_COLUMNAR_ROWS: Final = 12
 """Number of nodes from which on columns are faster than one node at a time."""
 
 _NEVER: Final = -1
@@ -50,7 +50,7 @@ class CachedFilters:
         self._filtered_by: list[str] = []
         self._plan: FilterPlan | None = None
 
-    def _follow(self, plan: FilterPlan) -> None:
+    def _check_plan(self, plan: FilterPlan) -> None:
         """Discard all results if the set of cached filters has changed."""
         if plan is not self._plan:
             self._plan = plan
@@ -63,7 +63,7 @@ class CachedFilters:
     ) -> Nodes:
         """The nodes that the cached filters let pass."""
         calls = plan.cached
-        self._follow(plan)
+        self._check_plan(plan)
         self._catch_up(plan, cycle, pod)
         codes = self._codes
         nominated_to = self._snapshot.nominated.node_of(pod.uid)
@@ -101,7 +101,7 @@ class CachedFilters:
 
     def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
         calls = plan.cached
-        if len(changed) >= WORTH_COLUMNS:
+        if len(changed) >= MIN_COLUMNAR_ROWS:
             rows = np.array(changed, np.intp)
             self._codes[rows] = 0
             self._filter_rows(calls, cycle, pod, rows)

@@ -13,7 +13,7 @@ import numpy as np
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.cache.cached_filters import WORTH_COLUMNS
+from moorage.framework.cache.cached_filters import MIN_COLUMNAR_ROWS
 from moorage.framework.cache.plugin_answers import NodeScores, PluginAnswers, normalizes
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
@@ -60,7 +60,7 @@ class CachedScores:
             self._by_row = not any(map(self._normalizes, plan.by_pods))
         self._catch_up(plan, cycle, pod)
         if self._open is None:
-            self._open = [call for call in plan.active if not self._is_settled(call)]
+            self._open = [call for call in plan.active if not self._is_cacheable(call)]
         totals = self._totals if nodes.rows is None else self._totals[nodes.rows]
         by_plugin: dict[str, Scores] = {}
         for call in self._open:
@@ -69,26 +69,26 @@ class CachedScores:
             weighted = call.weighted(self._plugins[call.plugin], cycle, pod, nodes, scores)
             by_plugin[call.plugin] = weighted
             totals = totals + weighted
-        return ScoreTable(totals, lambda: {**self._settled(plan.cached, nodes), **by_plugin})
+        return ScoreTable(totals, lambda: {**self._cached_scores(plan.cached, nodes), **by_plugin})
 
     def _normalizes(self, call: PluginCall) -> bool:
         return normalizes(self._plugins[call.plugin])
 
-    def _is_settled(self, call: PluginCall) -> bool:
+    def _is_cacheable(self, call: PluginCall) -> bool:
         """Whether a plugin's scores are in the totals already."""
         scored = self._scored.get(call.plugin)
         return scored is not None and (not scored.normalizes or scored.constant is not None)
 
-    def _settled(self, calls: Sequence[PluginCall], nodes: Nodes) -> dict[str, Scores]:
+    def _cached_scores(self, calls: Sequence[PluginCall], nodes: Nodes) -> dict[str, Scores]:
         """The cached scores of nodes that do not depend on which nodes are feasible."""
-        settled = {}
+        cached_by_plugin = {}
         for call in calls:
             scored = self._scored[call.plugin]
             if scored.constant is not None:
-                settled[call.plugin] = np.full(len(nodes), scored.constant, np.int64)
+                cached_by_plugin[call.plugin] = np.full(len(nodes), scored.constant, np.int64)
             elif not scored.normalizes:
-                settled[call.plugin] = nodes.pick(scored.raw) * call.weight
-        return settled
+                cached_by_plugin[call.plugin] = nodes.pick(scored.raw) * call.weight
+        return cached_by_plugin
 
     def _catch_up(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
         """Bring all cached scores up to date."""
@@ -121,7 +121,7 @@ class CachedScores:
     def _rescore(self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
         """Score again the nodes where only pods have changed."""
         by_pods = plan.by_pods
-        if len(changed) >= WORTH_COLUMNS or not self._by_row:
+        if len(changed) >= MIN_COLUMNAR_ROWS or not self._by_row:
             for call in by_pods:
                 self._score_rows(call, self._scored[call.plugin], cycle, pod, changed)
             self._sum(plan, cycle, pod)

@@ -66,7 +66,7 @@ class PluginResultCache:
             not self._tables or self._versions == versions_of(self._tables, snapshot)
         )
 
-    def take_back(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
+    def undo_skips(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
         """Remove from a cycle the state that plugins prepared in their pre-filters."""
         for plugin in plugins & self._preparations.keys():
             for key in self._preparations[plugin].written:

@@ -149,7 +149,7 @@ class Extenders(Sequence[Extender]):
                 message = "Skipping extender as it returned error and has ignorable flag set"
                 log.info(0, message, extender=extender.name, err=error)
                 continue
-            _take_down(extender.name, answer, snapshot, diagnosis)
+            _record_failures(extender.name, answer, snapshot, diagnosis)
             nodes = Nodes(snapshot, passed)
         return nodes
 
@@ -174,9 +174,9 @@ class Extenders(Sequence[Extender]):
                     message = "Extender scored node for pod"
                     log.info(10, message, pod=kobj(pod), extender=extender.name, node=name, score=score)
                 if (place := place_of.get(name)) is not None:
-                    worth = score * extender.weight * _SCALE
-                    scores[place] = _wrapped(int(scores[place]) + worth)
-                    totals[place] = _wrapped(int(totals[place]) + worth)
+                    weighted = score * extender.weight * _SCALE
+                    scores[place] = _wrapped(int(scores[place]) + weighted)
+                    totals[place] = _wrapped(int(totals[place]) + weighted)
                     is_scored[place] = 1
         return ScoreTable(totals, lambda: {**table.by_plugin, **by_extender}), is_scored
 
@@ -243,26 +243,26 @@ class Extenders(Sequence[Extender]):
 
 def _rows_of(names: Sequence[str], asked: list[int], snapshot: Snapshot, extender: str) -> NDArray[np.intp]:
     """The rows of nodes that passed an extender, which must be among those that it was called with."""
-    of_asked = {snapshot.names[row]: row for row in asked}
-    rows = dict.fromkeys(of_asked.get(name, -1) for name in names)
+    requested_rows = {snapshot.names[row]: row for row in asked}
+    rows = dict.fromkeys(requested_rows.get(name, -1) for name in names)
     if -1 in rows:
-        stranger = next(name for name in names if name not in of_asked)
+        unknown = next(name for name in names if name not in requested_rows)
         raise ExtenderError(
-            f'extender "{extender}" claims a filtered node "{stranger}" '
+            f'extender "{extender}" claims a filtered node "{unknown}" '
             "which is not found in the input node list"
         )
     return np.array([*rows], np.intp)
 
 
-def _take_down(extender: str, answer: Filtered, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
+def _record_failures(extender: str, answer: Filtered, snapshot: Snapshot, diagnosis: Diagnosis) -> None:
     """Record why an extender rejected nodes; replaces earlier reasons."""
-    said: dict[Reason, list[int]] = {}
+    by_reason: dict[Reason, list[int]] = {}
     for refused, code in ((answer.failed, Code.UNSCHEDULABLE), (answer.unresolvable, Code.UNRESOLVABLE)):
         for name, message in refused.items():
             row = snapshot.row_of.get(name)
             if row is not None:
-                said.setdefault(Reason((message,), code), []).append(row)
-    for reason, rows in said.items():
+                by_reason.setdefault(Reason((message,), code), []).append(row)
+    for reason, rows in by_reason.items():
         diagnosis.codes[rows] = len(diagnosis.refusals)
         diagnosis.refusals.append(Refusal(extender, reason))
 

@@ -19,7 +19,7 @@ from moorage.config.problems import required, shown
 
 _TYPE_META: Final = frozenset(("apiVersion", "kind"))
 """Type metadata that arguments may contain, as those of kube-scheduler's plugins do."""
-_PLACE: Final = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>[^`]*)`)?$", re.DOTALL)
+_PLACE: Final = re.compile(r"^(?P<text>.*?)(?: - at `(?P<place>[^`]*)`)?$", re.DOTALL)
 _WORDS: Final = {
     "`str`": "text",
     "`int`": "a whole number",
@@ -57,7 +57,7 @@ def typed_arguments(args: Any, wanted: Any) -> Any:
             return msgspec.convert(given, wanted, dec_hook=_read)
     except msgspec.ValidationError as error:
         problems = [
-            _said(error, "args", given)
+            _error_text(error, "args", given)
         ]  # Raised by the type's own validation, when all fields are there.
     except (NameError, TypeError) as error:
         raise ArgumentsError(f"the type of its args cannot be used: {error}") from None
@@ -90,7 +90,7 @@ def _problems(given: Mapping[str, Any], fields: Mapping[str, _Field]) -> Iterato
         try:
             msgspec.convert(value, fields[key].type, dec_hook=_read)
         except msgspec.ValidationError as error:
-            yield _said(error, f"args.{key}", value)
+            yield _error_text(error, f"args.{key}", value)
     yield from (
         required(f"args.{key}") for key, each in fields.items() if each.is_required and key not in given
     )
@@ -105,16 +105,16 @@ def _read(kind: type, value: Any) -> Any:
     raise TypeError(f"{kind.__name__} cannot be read from a configuration")
 
 
-def _said(error: msgspec.ValidationError, root: str, value: Any) -> str:
+def _error_text(error: msgspec.ValidationError, root: str, value: Any) -> str:
     """The error, in the wording of all validation errors of the configuration."""
     found = _PLACE.fullmatch(str(error))
     assert found is not None
-    said, place = found["said"], (found["place"] or "$").removeprefix("$")
+    text, place = found["text"], (found["place"] or "$").removeprefix("$")
     for word, meaning in _WORDS.items():
-        said = said.replace(word, meaning)
-    if not place and not isinstance(value, list | Mapping) and said.startswith("Expected"):
-        said = f"{said.partition(', got ')[0]}, got {shown(value)}"
-    return f"{root}{place}: {said[:1].lower()}{said[1:]}"
+        text = text.replace(word, meaning)
+    if not place and not isinstance(value, list | Mapping) and text.startswith("Expected"):
+        text = f"{text.partition(', got ')[0]}, got {shown(value)}"
+    return f"{root}{place}: {text[:1].lower()}{text[1:]}"
 
 
 def _suggestion(key: str, known: Iterable[str]) -> str:

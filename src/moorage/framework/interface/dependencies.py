@@ -35,5 +35,5 @@ NODE_FOR_ANY_POD = DependsOn(reads=())
 """The node alone; the answers are the same for all such pods."""
 NODE_AND_PODS = DependsOn(pods=True)
 """The node and the pods on it."""
-NO_CONCERN = DependsOn(runs_after_filter=False, reads=())
+NOT_CONCERNED = DependsOn(runs_after_filter=False, reads=())
 """The plugin does nothing for such pods."""

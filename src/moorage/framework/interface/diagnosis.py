@@ -46,13 +46,13 @@ class Diagnosis:
     @property
     def refusals(self) -> list[Refusal]:
         """The reasons that there are."""
-        self._take_down()
+        self._flush_cached()
         return self._refusals
 
     @property
     def codes(self) -> NDArray[np.int32]:
         """Index into `refusals` for each row of the snapshot; -1 where no filter rejected."""
-        self._take_down()
+        self._flush_cached()
         if self._codes is None:
             self._codes = np.full(self.total, _NOT_REFUSED, np.int32)
         return self._codes
@@ -60,7 +60,7 @@ class Diagnosis:
     @property
     def plugins(self) -> set[str]:
         """The plugins that rejected the pod; their events requeue it."""
-        self._take_down()
+        self._flush_cached()
         return self._plugins
 
     def refuse(self, plugin: str, nodes: Nodes, result: FilterResult) -> None:
@@ -74,10 +74,10 @@ class Diagnosis:
 
     def refuse_cached(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
         """Record cached results of nodes, which may change later: 0, or 1 + index into `refusals`."""
-        self._take_down()
+        self._flush_cached()
         self._cached = (nodes, codes.copy(), refusals)
 
-    def _take_down(self) -> None:
+    def _flush_cached(self) -> None:
         if self._cached is None:
             return
         (nodes, codes, refusals), self._cached = self._cached, None

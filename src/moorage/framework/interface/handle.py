@@ -94,7 +94,8 @@ class Handle:
         client: requests to the API server, as the scheduler's account:
             `await handle.client.get(kinds.CONFIG_MAP, "default", "zones")`. For pre_bind, bind and post_bind:
             the other extension points do not wait. NotHereError in simulations.
-        tell(about, reason, note): an event about an object, for `kubectl describe`. Simulations record none.
+        record_event(about, reason, note): an event about an object, for `kubectl describe`. Simulations
+            record none.
         effects: what moorage's own plugins write with; a simulation does it to its own cluster.
 
     Other pods:
@@ -114,10 +115,10 @@ class Handle:
     In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
         on_loop(call): call something on the scheduler's loop, and wait for its result; `call`
             may be async: `handle.on_loop(lambda: handle.client.get(kinds.CONFIG_MAP, "default", "zones"))`.
-        Safe as they are: tell, activate, is_live, profile, `custom`, `pre_binding.is_stopped`, `allow` and
-            `reject` of waiting pods, and getting a single object from `objects`. WrongThreadError: client,
-            nodes and wait_until. All else, such as changing or iterating over objects and nominations, needs
-            on_loop, too, and is not checked.
+        Safe as they are: record_event, activate, is_live, profile, `custom`, `pre_binding.is_stopped`,
+            `allow` and `reject` of waiting pods, and getting a single object from `objects`.
+            WrongThreadError: client, nodes and wait_until. All else, such as changing or iterating over
+            objects and nominations, needs on_loop, too, and is not checked.
 
     clock and random: sources of time and randomness, which simulations replace. profile: the scheduler name
     of the profile the plugin is in. metrics: where moorage's own plugins record metrics.
@@ -177,7 +178,7 @@ class Handle:
             raise NotHereError("handle.client: a simulation has no API server; ask handle.is_live before")
         return self.live.client
 
-    def tell(
+    def record_event(
         self,
         about: Object,
         reason: str,

@@ -109,14 +109,14 @@ class HypotheticalPods:
     def by_terms(self, weight: Callable[[PodTerms], int]) -> NDArray[np.int64]:
         """The sum of `weight` over the affinity terms of the pods, negative for those gone."""
         terms = self._snapshot.pods.terms
-        table = terms.vocabulary.judge(weight, np.int64)
+        table = terms.vocabulary.map_values(weight, np.int64)
         return self._sum(table[terms.codes], lambda info: weight(info.terms) if info.terms else 0)
 
     def holders(self) -> list[int]:
         """The nodes where a pod with ports, claims or disks is added or removed."""
-        gone = self.removed_from[self._snapshot.pods.holds.values[self.removed_pods]]
-        come = [index for index, info in self.added if info.host_ports or info.claims or info.disks]
-        return sorted({*gone.tolist(), *come})
+        removed = self.removed_from[self._snapshot.pods.holds.values[self.removed_pods]]
+        added = [index for index, info in self.added if info.host_ports or info.claims or info.disks]
+        return sorted({*removed.tolist(), *added})
 
     def _sum(self, by_pod: NDArray[np.int64] | None, of_added: Callable[[PodInfo], int]) -> NDArray[np.int64]:
         weights = None if by_pod is None else by_pod[self.removed_pods]
@@ -136,6 +136,6 @@ class HypotheticalPods:
 
     def pods_on(self, index: int, row: int) -> list[PodInfo]:
         """The pods on one node, as if the changes had been made."""
-        gone = {info.pod.uid for info in self.removed_on(index)}
-        stay = [info for info in self._snapshot.pods_of(row).infos if info.pod.uid not in gone]
+        removed = {info.pod.uid for info in self.removed_on(index)}
+        stay = [info for info in self._snapshot.pods_of(row).infos if info.pod.uid not in removed]
         return stay + self.added_on(index)

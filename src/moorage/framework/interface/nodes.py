@@ -33,9 +33,9 @@ class Codes(Generic[V]):
         self.codes = codes
         self.vocabulary = vocabulary
 
-    def judge(self, judgement: Callable[[V], Any], dtype: DTypeLike = bool) -> NDArray[Any]:
-        """`judgement` of every node's value, called once per distinct value. Shape (nodes,)."""
-        return self.vocabulary.judge(judgement, dtype)[self.codes]
+    def map_values(self, function: Callable[[V], Any], dtype: DTypeLike = bool) -> NDArray[Any]:
+        """`function` of every node's value, called once per distinct value. Shape (nodes,)."""
+        return self.vocabulary.map_values(function, dtype)[self.codes]
 
 
 class Label(Codes[str]):

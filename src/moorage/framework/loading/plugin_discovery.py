@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from moorage.config.defaults import ALL_PLUGINS
 from moorage.config.types import PluginRef, Plugins, PluginSet, Profile, SchedulerConfiguration
 from moorage.framework.interface.extension_points import POINTS, implements
-from moorage.framework.loading.plugin_files import FileError, load_files, look_in
+from moorage.framework.loading.plugin_files import FileError, add_import_folder, load_files
 from moorage.framework.loading.registry import Factory, NamedPlugin, Registry, RegistryError
 from moorage.framework.runtime.error_location import described, location_in_import
 
@@ -140,7 +140,7 @@ def _renamed(profile: Profile, names: Mapping[str, str]) -> Profile:
 
 
 def _imported(written: str, module: str, path: str) -> Factory:
-    look_in(Path.cwd())
+    add_import_folder(Path.cwd())
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:
@@ -259,8 +259,8 @@ def _with_last(plugins: PluginSet, ref: PluginRef) -> PluginSet:
 def _cannot_be_loaded(what: str, error: BaseException) -> RegistryError:
     place = location_in_import(error)
     where = "" if place is None else f" ({place.file}:{place.line})"
-    said = " ".join(described(error).split())
-    return RegistryError(f"{what} cannot be loaded: {said}{where}; {_remedy(error)}")
+    text = " ".join(described(error).split())
+    return RegistryError(f"{what} cannot be loaded: {text}{where}; {_remedy(error)}")
 
 
 def _remedy(error: BaseException) -> str:

@@ -33,7 +33,7 @@ class FileError(Exception):
 def load_files(paths: Sequence[Path]) -> list[ModuleType]:
     """Files as modules, all of them run again; FileError if one fails: then the modules stay as they were."""
     locations = [_location(path) for path in paths]
-    _FINDER.look_in([location.parent for location in locations])
+    _FINDER.add_import_folder([location.parent for location in locations])
     with _run_again(locations):
         return [_load(path) for path in paths]
 
@@ -51,7 +51,7 @@ def files_read(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys((*locations, *_FINDER.beside(locations).values())))
 
 
-def look_in(folder: Path) -> None:
+def add_import_folder(folder: Path) -> None:
     """Add a folder to the module search path, after all others."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
@@ -105,11 +105,11 @@ class _Finder:
         self._folders: list[Path] = []
         self._named: dict[str, Path] = {}
 
-    def look_in(self, folders: Iterable[Path]) -> None:
+    def add_import_folder(self, folders: Iterable[Path]) -> None:
         """Add folders, before those added earlier."""
         self._folders = list(dict.fromkeys((*folders, *self._folders)))
         for folder in self._folders:
-            look_in(folder)  # For packages and extension modules.
+            add_import_folder(folder)  # For packages and extension modules.
         if self._folders and self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 

@@ -46,8 +46,8 @@ def location_in_import(error: BaseException) -> ErrorLocation | None:
 
 def described(error: BaseException) -> str:
     """An error as in the last line of a traceback: its type and message."""
-    said = error.msg if isinstance(error, SyntaxError) else str(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _frames(error: BaseException) -> Iterator[ErrorLocation]:

@@ -210,7 +210,7 @@ class Framework:
 
         It waits only where a plugin calls extenders.
         """
-        said: list[str] = []
+        reasons: list[str] = []
         effects: list[Effect] = []
         nominated: str | None = None
         first = ""
@@ -228,9 +228,9 @@ class Framework:
                 return replace(answer, status=status, nominated_node=nominated, effects=tuple(effects))
             if not answer.status.refused:
                 raise call.errored(answer.status)
-            said += answer.status.reasons
+            reasons += answer.status.reasons
             first = first or call.plugin
-        return PostFilterResult(unschedulable(*said).by(first), nominated, tuple(effects))
+        return PostFilterResult(unschedulable(*reasons).by(first), nominated, tuple(effects))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """Every plugin's score of every node; without score plugins every node scores 1."""

@@ -25,13 +25,13 @@ def filter_method(plugin: Plugin) -> Callable[..., FilterResult]:
     if isinstance(plugin, FilterPlugin):
         return plugin.filter
     assert isinstance(plugin, FilterNodePlugin)
-    judge = plugin.filter_node
+    method = plugin.filter_node
 
     def loop(cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         codes = np.zeros(len(nodes), np.int32)
         reasons: dict[Reason, int] = {}
         for index, node in enumerate(nodes):
-            reason = reason_of(judge(cycle, pod, node))
+            reason = reason_of(method(cycle, pod, node))
             if reason is not None:
                 codes[index] = reasons.setdefault(reason, len(reasons) + 1)
         return FilterResult(codes, tuple(reasons)) if reasons else ALL
@@ -44,9 +44,9 @@ def score_method(plugin: Plugin) -> Callable[..., Scores]:
     if isinstance(plugin, ScorePlugin):
         return plugin.score
     assert isinstance(plugin, ScoreNodePlugin)
-    judge = plugin.score_node
+    method = plugin.score_node
 
     def loop(cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        return np.array([judge(cycle, pod, node) for node in nodes])
+        return np.array([method(cycle, pod, node) for node in nodes])
 
     return loop

@@ -53,9 +53,9 @@ class _Call(NamedTuple):
         except BaseException as error:
             outcome = _Outcome(None, error)
         with suppress(RuntimeError):  # The loop is closed: nothing waits for this any more.
-            self.loop.call_soon_threadsafe(self._tell, outcome)
+            self.loop.call_soon_threadsafe(self._set_outcome, outcome)
 
-    def _tell(self, outcome: _Outcome) -> None:
+    def _set_outcome(self, outcome: _Outcome) -> None:
         if not self.outcome.done():
             self.outcome.set_result(outcome)
 
@@ -146,8 +146,8 @@ class PluginThreads:
         """Warn, at limited rate, that a call has to wait for a thread, if that can take long."""
         now = self._now()
         seconds = now - next(iter(self._running.values()), now)
-        is_told = self._warned is not None and now - self._warned < _WARNING_INTERVAL_SECONDS
-        if seconds >= _LONG_SECONDS and not is_told:
+        is_warned = self._warned is not None and now - self._warned < _WARNING_INTERVAL_SECONDS
+        if seconds >= _LONG_SECONDS and not is_warned:
             self._warned = now
             message = "All threads for blocking plugins are in use: further pods wait"
             log.warning(message, threads=self.limit, longestSeconds=round(seconds))

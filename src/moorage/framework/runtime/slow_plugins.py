@@ -22,7 +22,7 @@ SLOW_SECONDS: Final = 0.1
 _QUIET_SECONDS: Final = 60.0
 """Minimum time between warnings about the same plugin at the same extension point, in seconds."""
 
-Told = Callable[[str, str], None]
+OnSlowCall = Callable[[str, str], None]
 """Callback for slow calls: the plugin, and the extension point's name in metrics."""
 
 log = Logger(__name__)
@@ -38,7 +38,9 @@ class SlowCalls:
         self._now = now
         self._warned: dict[tuple[str, str], float] = {}
 
-    def watched(self, plugin: str, point: str, method: Callable[..., Any], tell: Told) -> Callable[..., Any]:
+    def watched(
+        self, plugin: str, point: str, method: Callable[..., Any], on_slow_call: OnSlowCall
+    ) -> Callable[..., Any]:
         """A plugin's method, wrapped to report slow calls."""
         if not self._threshold_seconds:
             return method
@@ -47,7 +49,7 @@ class SlowCalls:
         def ended(began: float) -> None:
             seconds = now() - began
             if seconds > self._threshold_seconds:
-                tell(plugin, name)
+                on_slow_call(plugin, name)
                 self._warn(plugin, name, seconds)
 
         @wraps(method)

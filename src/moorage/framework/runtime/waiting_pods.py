@@ -50,14 +50,14 @@ class WaitingPod:
         if timer is not None:
             timer.cancel()
         if not self._timers:
-            self._settle(SUCCESS)
+            self._resolve(SUCCESS)
 
     def reject(self, plugin: str, reason: str) -> None:
         """Stop the pod. Safe in threads."""
         if self._threads.is_elsewhere():
             self._threads.post(self.reject, plugin, reason)
             return
-        self._settle(unschedulable(reason).by(plugin))
+        self._resolve(unschedulable(reason).by(plugin))
 
     def preempt(self, plugin: str, reason: str) -> bool:
         """Stop the pod to make room for another: it is not rejected, but tried again.
@@ -66,13 +66,13 @@ class WaitingPod:
         """
         if self.outcome is not None:
             return False
-        self._settle(Status(Code.ERROR, (f"waiting on permit for pod: {reason}",), plugin))
+        self._resolve(Status(Code.ERROR, (f"waiting on permit for pod: {reason}",), plugin))
         return True
 
     def _expire(self, plugin: str, seconds: float) -> None:
         self.reject(plugin, f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}")
 
-    def _settle(self, outcome: Status) -> None:
+    def _resolve(self, outcome: Status) -> None:
         if self.outcome is None:
             self.outcome = outcome
             for timer in self._timers.values():

@@ -97,10 +97,10 @@ class Budgets:
             for budget in () if each is None else self.covering(each):
                 covered.setdefault(id(budget), (budget, []))[1].append(code)
         for budget, classes in covered.values():
-            meant = np.isin(codes, classes)
-            for index in np.flatnonzero(meant).tolist() if budget.status.disrupted_pods else ():
-                meant[index] = infos[pods[index]].pod.name not in budget.status.disrupted_pods
-            pdb_violations |= meant & (_rank(places, meant) > budget.status.disruptions_allowed)
+            matching = np.isin(codes, classes)
+            for index in np.flatnonzero(matching).tolist() if budget.status.disrupted_pods else ():
+                matching[index] = infos[pods[index]].pod.name not in budget.status.disrupted_pods
+            pdb_violations |= matching & (_rank(places, matching) > budget.status.disruptions_allowed)
         return pdb_violations
 
     def differing(self, older: Budgets) -> Callable[[PodClass], bool] | None:
@@ -138,8 +138,8 @@ def _covers(budget: PodDisruptionBudget, selector: Selector, pods: PodClass) -> 
     return pods.namespace == budget.namespace and bool(pods.labels) and selector.matches(dict(pods.labels))
 
 
-def _rank(places: NDArray[np.intp], meant: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _rank(places: NDArray[np.intp], matching: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The rank of each pod among the pods of its node that a budget covers, from 1."""
-    running = np.cumsum(meant)
+    running = np.cumsum(matching)
     before_node = np.concatenate(([0], running))[np.searchsorted(places, places)]
     return running - before_node

@@ -98,7 +98,7 @@ def importance(nodes: Nodes, pods: NDArray[np.intp]) -> tuple[NDArray[np.int64],
     started, priority = table.started.values[pods], table.priority.values[pods]
     tie = np.zeros(len(pods), np.int64)
     equals = _having_equals(table.node_rows[pods], priority, started)
-    tie[equals] = nodes.snapshot.places_on_nodes(pods[equals])
+    tie[equals] = nodes.snapshot.node_index_of_pods(pods[equals])
     return np.where(started == NOT_STARTED, -tie, tie), started, -priority
 
 

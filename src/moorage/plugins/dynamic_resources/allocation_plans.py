@@ -76,7 +76,7 @@ class AllocationPlans:
             return None
         return plan, self._inventory.seen_from(self.snapshot.nodes[row])
 
-    def scores(self, nodes: Nodes, worth: Callable[[Picks], int]) -> Scores:
+    def scores(self, nodes: Nodes, score_of: Callable[[Picks], int]) -> Scores:
         """The score of the devices planned on each node; 0 where there are none. Shape (nodes,)."""
-        worths = [0 if plan is None else worth(plan.picks) for plan in (*self._plans, None)]
-        return np.array(worths, np.int64)[self._of_row[nodes.row_numbers()]]
+        plan_scores = [0 if plan is None else score_of(plan.picks) for plan in (*self._plans, None)]
+        return np.array(plan_scores, np.int64)[self._of_row[nodes.row_numbers()]]

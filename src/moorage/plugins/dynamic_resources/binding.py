@@ -168,15 +168,15 @@ class ClaimBinder:
             if state.is_extended(place):
                 if claim.name != NOT_STORED:
                     state.claims[place] = new_claim(pod)
-                    self._later(DeleteClaim(claim), uid)
+                    self._start(DeleteClaim(claim), uid)
             elif reserved_for(pod, claim):
                 latest = self._latest(claim)
                 written = latest if reserved_for(pod, latest) else claim
                 status = unreserved(pod, written.status)
                 state.claims[place] = replace(written, status=status)
-                self._later(WriteClaimStatus(written, status), None)
+                self._start(WriteClaimStatus(written, status), None)
 
-    def _later(self, effect: Effect, gone: str | None) -> None:
+    def _start(self, effect: Effect, in_flight_uid: str | None) -> None:
         """Write in the background: any failure is repaired in the pod's next attempt.
 
         gone: the in-flight allocation that ends when it is done.
@@ -185,12 +185,12 @@ class ClaimBinder:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # a dry run: nothing is written
-        task = loop.create_task(self._attempt(effect, gone))
+        task = loop.create_task(self._attempt(effect, in_flight_uid))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _attempt(self, effect: Effect, gone: str | None) -> None:
+    async def _attempt(self, effect: Effect, in_flight_uid: str | None) -> None:
         with suppress(Exception):
             await self._handle.effects.perform(effect)
-            if gone is not None:
-                self._in_flight.drop(gone)
+            if in_flight_uid is not None:
+                self._in_flight.drop(in_flight_uid)

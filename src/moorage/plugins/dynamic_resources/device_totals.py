@@ -80,7 +80,7 @@ class DeviceTotals:
             self._counts.clear()
             self._generation, self._nodes = generation, list(snapshot.nodes)
         for count in self._counts.values():
-            count.take_up(touched)
+            count.count_pools(touched)
 
     def _are_moved(self, rows: Iterable[int], snapshot: Snapshot) -> bool:
         """Whether the devices that some node reaches may have changed."""
@@ -106,19 +106,19 @@ class _ClassCount:
             by_device = source.spec.per_device_node_selection
             for entry in entries:
                 self._add(entry, places.reaching(entry.device if by_device else source.spec))
-        self.take_up(self._members)
+        self.count_pools(self._members)
 
     def _add(self, entry: DeviceEntry, where: _Where) -> None:
         if entry.kind not in self._selector_results:
             self._selector_results[entry.kind] = _is_in(self.device_class, entry)
-        verdict = self._selector_results[entry.kind]
-        if verdict is None:
+        selector_result = self._selector_results[entry.kind]
+        if selector_result is None:
             self.is_broken[where] = True
-        elif verdict:
+        elif selector_result:
             self.there[where] += 1
             self._members.setdefault((entry.id.driver, entry.id.pool), []).append((entry.id, where))
 
-    def take_up(self, pools: Iterable[PoolId]) -> None:
+    def count_pools(self, pools: Iterable[PoolId]) -> None:
         """Recount the devices in use of some pools."""
         for pool in pools:
             members = self._members.get(pool, ())

@@ -55,8 +55,8 @@ class InFlightAllocations:
         entry.claim, entry.is_written = claim, True
         objects = self._objects()
         if self._unsubscribe is None and objects is not None:
-            self._unsubscribe = objects.subscribe(self._look)
-        self._look()
+            self._unsubscribe = objects.subscribe(self._drop_finished)
+        self._drop_finished()
 
     def cancel(self, uid: str) -> None:
         """The allocation will not be written; one that is written counts until the server shows it."""
@@ -68,7 +68,7 @@ class InFlightAllocations:
         """The claim is gone from the server, and with it its allocation."""
         self._in_flight.pop(uid, None)
 
-    def _look(self) -> None:
+    def _drop_finished(self) -> None:
         """Remove claims that the server shows as allocated, or as gone."""
         objects = self._objects()
         if objects is None:

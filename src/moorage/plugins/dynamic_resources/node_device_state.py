@@ -154,7 +154,7 @@ class NodeDeviceStates:
             self._numbered[code], self._serials[code] = device_state, self._last_serial
 
     def _part(self, view: View) -> _Part:
-        return view.look, self.allocated.signature(view)
+        return view.projection, self.allocated.signature(view)
 
 
 def _wide_views(local_state: _LocalState | None) -> list[View]:

@@ -224,13 +224,13 @@ class DynamicResources:
             if state.extended is not None and state.extended.spec.devices.requests:
                 everywhere = np.ones(len(nodes), bool)
                 return refuse_where(everywhere, STALE_CLAIM, resolvable=False)
-            return self._judge(state, pod, nodes)
+            return self._filter(state, pod, nodes)
         except ClaimError as error:
             return refuse_where(np.ones(len(nodes), bool), str(error), resolvable=False)
         except (AllocationError, WorkLimitError) as error:
             raise PluginError(self.name, "filter", str(error)) from None
 
-    def _judge(self, state: PodDevices, pod: Pod, nodes: Nodes) -> FilterResult:
+    def _filter(self, state: PodDevices, pod: Pod, nodes: Nodes) -> FilterResult:
         """One search for each group of equivalent nodes: the result for the first node is used for all."""
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
         if state.allocator is None or state.has_extended:
@@ -264,7 +264,7 @@ class DynamicResources:
             )
         groups = Groups(codes, size)
         there, rows = nodes.snapshot.nodes, nodes.row_numbers()[groups.firsts].tolist()
-        return [_look_for(state, variants, there[row]) for row in rows], groups.numbers
+        return [_find_devices(state, variants, there[row]) for row in rows], groups.numbers
 
     def _outcomes_of_searches(
         self, allocator: Allocator, variants: Variants, nodes: Nodes
@@ -397,7 +397,7 @@ class _Outcome(NamedTuple):
     uses_claims: bool = False
 
 
-def _look_for(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
+def _find_devices(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
     """Search for the pod's devices on a node; AllocationError if its requests are invalid."""
     variant = variants.of(node)
     if variant is None:

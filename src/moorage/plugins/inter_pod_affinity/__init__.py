@@ -4,8 +4,8 @@ Where each rule is, and in which forms. A change of one form is a change of all 
 
     rule                            all nodes                       incremental
     required affinity,              filtering                       filtering
-    anti-affinity, and that of      AffinityCounts                  IncrementalAffinityCounts: `_judge_all`;
-    existing pods                                                   one node alone in `_judge_one`
+    anti-affinity, and that of      AffinityCounts                  IncrementalAffinityCounts: `_evaluate_all`;
+    existing pods                                                   one node alone in `_evaluate_one`
     preferred terms, both ways      scoring                         scoring
                                     CountedAffinityScores           IncrementalAffinityScores
     which pods a term matches       terms, topology_counts/pod_matcher (one form for all)

@@ -64,7 +64,7 @@ class AffinityCounts:
         self.existing_anti_affinity = existing_anti_affinity
 
     @property
-    def matters(self) -> bool:
+    def is_relevant(self) -> bool:
         """Whether any node can be rejected."""
         return bool(
             self.incoming_terms.affinity
@@ -72,7 +72,7 @@ class AffinityCounts:
             or self.existing_anti_affinity.total()
         )
 
-    def judge(self, nodes: Nodes) -> Codes:
+    def evaluate(self, nodes: Nodes) -> Codes:
         """The result for each node: affinity first, then anti-affinity, then that of existing pods."""
         codes = np.zeros(len(nodes), np.int8)
         codes[self._violates_existing_anti_affinity(nodes)] = EXISTING_ANTI_AFFINITY_VIOLATED
@@ -252,18 +252,18 @@ class IncrementalAffinityCounts(AffinityCounts):
         if not is_known or bool(was_total) != bool(self._affinity_total):
             self._codes = None
         elif crossed and self._codes is not None:
-            self._codes = self._judge_again(self._codes, np.concatenate(crossed))
+            self._codes = self._reevaluate(self._codes, np.concatenate(crossed))
 
-    def _judge_again(self, codes: Codes, rows: NDArray[np.intp]) -> Codes:
+    def _reevaluate(self, codes: Codes, rows: NDArray[np.intp]) -> Codes:
         codes = codes.copy()
         if len(rows) > _MAX_SINGLE_ROWS:
-            codes[rows] = super().judge(Nodes(self._incremental.snapshot, rows))
+            codes[rows] = super().evaluate(Nodes(self._incremental.snapshot, rows))
         else:
             for row in rows.tolist():
-                codes[row] = self._judge_one(row)
+                codes[row] = self._evaluate_one(row)
         return codes
 
-    def _judge_one(self, row: int) -> int:
+    def _evaluate_one(self, row: int) -> int:
         found = True
         for each in self._affinity:
             if each.column.codes[row] == ABSENT:
@@ -280,7 +280,7 @@ class IncrementalAffinityCounts(AffinityCounts):
         )
 
     @property
-    def matters(self) -> bool:
+    def is_relevant(self) -> bool:
         """Whether any node can be rejected."""
         return (
             bool(self._affinity)
@@ -288,16 +288,16 @@ class IncrementalAffinityCounts(AffinityCounts):
             or any(each.pods for each in self._existing_anti_affinity.values())
         )
 
-    def judge(self, nodes: Nodes) -> Codes:
+    def evaluate(self, nodes: Nodes) -> Codes:
         """The result for each node: affinity first, then anti-affinity, then that of existing pods."""
         if nodes.hypothetical_pods is not None:
-            return super().judge(nodes)
+            return super().evaluate(nodes)
         if self._codes is None:
-            self._codes = self._judge_all()
+            self._codes = self._evaluate_all()
         self._codes.flags.writeable = False
         return nodes.pick(self._codes)
 
-    def _judge_all(self) -> Codes:
+    def _evaluate_all(self) -> Codes:
         """The result for every row: by domain for each topology key, then the first of these for each row."""
         tables: dict[str, Codes] = {}
         columns: dict[str, DomainColumn] = {}

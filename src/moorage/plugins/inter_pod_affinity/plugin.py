@@ -180,7 +180,7 @@ class InterPodAffinity:
             affinity_counts = self._affinity_counts(cycle, pod, nodes)
         except SelectorError as error:
             return unresolvable(f"parsing pod: {error}")
-        if not affinity_counts.matters:
+        if not affinity_counts.is_relevant:
             return SKIP
         cycle.write(_FILTER, affinity_counts)
         return None
@@ -206,14 +206,14 @@ class InterPodAffinity:
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Affinity first, then the pod's own anti-affinity, then that of pods on nodes."""
         affinity_counts = cycle.read_or(_FILTER, lambda: self._affinity_counts(cycle, pod, nodes.all))
-        return FilterResult(affinity_counts.judge(nodes), _REASONS)
+        return FilterResult(affinity_counts.evaluate(nodes), _REASONS)
 
     # Scoring
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Add up, by domain, the weights of preferred terms in both directions."""
         affinity_scores = self._affinity_scores(cycle, pod, nodes)
-        if affinity_scores is None or not affinity_scores.matters:
+        if affinity_scores is None or not affinity_scores.is_relevant:
             return SKIP
         cycle.write(_SCORE, affinity_scores)
         return None

@@ -26,7 +26,7 @@ class AffinityScores(Protocol):
     """Raw scores of nodes for one pod."""
 
     @property
-    def matters(self) -> bool:
+    def is_relevant(self) -> bool:
         """Whether any term matches any pod."""
 
     def of(self, nodes: Nodes) -> Scores:
@@ -47,7 +47,7 @@ class CountedAffinityScores:
         add_existing_terms(self._by_domain, nodes.snapshot, existing_terms)
 
     @property
-    def matters(self) -> bool:
+    def is_relevant(self) -> bool:
         """Whether any term matches any pod."""
         return bool(self._by_domain.by_key)
 
@@ -134,7 +134,7 @@ class IncrementalAffinityScores:
             self._by_row[rows] += change
 
     @property
-    def matters(self) -> bool:
+    def is_relevant(self) -> bool:
         """Whether any term matches any pod."""
         return bool(self._counts) and any(count.pods for count, _ in self._counts)
 

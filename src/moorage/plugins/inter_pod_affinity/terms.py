@@ -60,7 +60,7 @@ class ExistingAntiAffinity:
 
     def candidates(self, terms: TermsVocabulary) -> set[int]:
         """The codes of the terms that may match the pod."""
-        return terms.that_may_mean(self.of.labels)
+        return terms.may_match(self.of.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class ExistingTermWeights:
 
     def candidates(self, terms: TermsVocabulary) -> set[int]:
         """The codes of the terms that may match the pod."""
-        return terms.that_may_mean(self.of.labels)
+        return terms.may_match(self.of.labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class NodeResourcesBalancedAllocation:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Allocatable and requested resources of the node, unless devices may back one of them."""
-        return NODE_AND_PODS if self._wanted(pod).is_row_alone else None
+        return NODE_AND_PODS if self._wanted(pod).is_node_local else None
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """A pod that requests nothing changes no balance; scoring it would send all such pods to one node."""
@@ -80,7 +80,7 @@ class NodeResourcesBalancedAllocation:
         wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
         if not wanted.is_anything:
             return 0
-        if not wanted.is_row_alone:
+        if not wanted.is_node_local:
             return int(self.score(cycle, pod, node.as_nodes())[0])
         after, before = [], []
         for _, allocatable, allocated, requested in self._scored.usages_of(node, wanted):
@@ -102,7 +102,7 @@ class _BalanceColumn:
 
     def of(self, nodes: Nodes, wanted: ScoredRequests, usage: ResourceUsage) -> NDArray[np.int64]:
         """The balance of each node. Shape (nodes,)."""
-        if nodes.rows is not None or nodes.hypothetical_pods is not None or not wanted.is_row_alone:
+        if nodes.rows is not None or nodes.hypothetical_pods is not None or not wanted.is_node_local:
             return _balance_without(usage)
         snapshot = nodes.snapshot
         rows = self._reader.new_rows(snapshot, snapshot.changes)

@@ -53,15 +53,15 @@ _SCALED_DOWN = Answer(
     "another scheduled pod or the target pod itself got scaled down, "
     "and it may make the unscheduled pod schedulable",
 )
-_NO_ROOM = Answer(
+_STILL_INSUFFICIENT = Answer(
     False,
     "node was created or updated, but it doesn't have enough resource(s) to accommodate this pod",
 )
-_NEW_ROOM = Answer(True, "node was added and it might fit the pod's resource requests")
-_SAME_ROOM = Answer(
+_NEW_NODE_FITS = Answer(True, "node was added and it might fit the pod's resource requests")
+_SAME_ALLOCATABLE = Answer(
     False, "node was updated, but haven't changed the pod's resource requestments fit assessment"
 )
-_MORE_ROOM = Answer(True, "node was updated, and may now fit the pod's resource requests")
+_MORE_ALLOCATABLE = Answer(True, "node was updated, and may now fit the pod's resource requests")
 _SAME_RESOURCE = Answer(False, "device class has identical extended resource name")
 _NEW_CLASS = Answer(True, "device class was added, and may now fit the pod's resource requests")
 _BACKED_NOW = Answer(True, "device class was created or updated, and may fit the pod's resoruce requests")
@@ -96,17 +96,22 @@ class NodeResourcesFit:
     def events(self) -> tuple[Interest, ...]:
         """Pods deleted or scaled down, nodes added or enlarged, or devices that back a resource."""
         return (
-            on(Resource.POD, Action.DELETE, explained(_frees_room, "deletedPod"), per_equivalence_class=True),
+            on(
+                Resource.POD,
+                Action.DELETE,
+                explained(_frees_resources, "deletedPod"),
+                per_equivalence_class=True,
+            ),
             on(
                 Resource.POD,
                 Action.UPDATE_POD_SCALE_DOWN,
-                explained(self._takes_less, "modifiedPod"),
+                explained(self._requests_less, "modifiedPod"),
                 per_equivalence_class=True,
             ),
             on(
                 Resource.NODE,
                 Action.ADD | Action.UPDATE_NODE_ALLOCATABLE,
-                explained(self._has_room, "node"),
+                explained(self._fits_now, "node"),
                 per_equivalence_class=True,
             ),
             on(
@@ -117,26 +122,26 @@ class NodeResourcesFit:
             ),
         )
 
-    def _takes_less(self, pod: Pod, old: Pod, new: Pod) -> Answer:
+    def _requests_less(self, pod: Pod, old: Pod, new: Pod) -> Answer:
         if new.uid == pod.uid:
             return _SCALED_DOWN
         if not new.spec.node_name:
             return _SCALED_ELSEWHERE
-        before, after = _taken_by(old), _taken_by(new)
+        before, after = _used_by(old), _used_by(new)
         frees = any(before.get(name, 0) > after.get(name, 0) for name in self._needed_by(pod))
         return _SCALED_DOWN if frees else _SCALED_ELSEWHERE
 
-    def _has_room(self, pod: Pod, old: Node | None, new: Node) -> Answer:
+    def _fits_now(self, pod: Pod, old: Node | None, new: Node) -> Answer:
         """Whether an empty node has room for a pod, and more of the requested resources than before."""
-        needs, room = self._needed_by(pod), _room_on(new)
+        needs, room = self._needed_by(pod), _free_on(new)
         backed = {name for name in needs if not room.get(name) and _is_backed(name, self._objects)}
         if room[PODS] < 1 or any(room.get(name, 0) < needs[name] for name in needs.keys() - backed):
-            return _NO_ROOM
+            return _STILL_INSUFFICIENT
         if old is None:
-            return _NEW_ROOM
-        before = _room_on(old)
+            return _NEW_NODE_FITS
+        before = _free_on(old)
         grows = backed or any(room.get(name, 0) > before.get(name, 0) for name in (PODS, *needs))
-        return _MORE_ROOM if grows else _SAME_ROOM
+        return _MORE_ALLOCATABLE if grows else _SAME_ALLOCATABLE
 
     def _backs_request(self, pod: Pod, old: DeviceClass | None, new: DeviceClass) -> Answer:
         resource, needs = new.spec.extended_resource_name, self._needed_by(pod)
@@ -227,22 +232,22 @@ class NodeResourcesFit:
     def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
         """As `score`, for one node."""
         wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
-        if not wanted.is_row_alone:
+        if not wanted.is_node_local:
             return int(self.score(cycle, pod, node.as_nodes())[0])
         return self._strategy.on_one(self._scored.usages_of(node, wanted))
 
 
-def _work_out_room(node: Node) -> dict[str, int]:
+def _free_resources(node: Node) -> dict[str, int]:
     allocatable = node.status.allocatable
     return {PODS: allocatable[PODS].value if PODS in allocatable else 0, **resource_amounts(allocatable)}
 
 
-def _work_out_taken(pod: Pod) -> dict[str, int]:
+def _used_resources(pod: Pod) -> dict[str, int]:
     return resource_amounts(pod_requests(pod, use_status=True))
 
 
-_room_on = IdentityCache(_work_out_room, at_most=8)
-_taken_by = IdentityCache(_work_out_taken, at_most=8)
+_free_on = IdentityCache(_free_resources, at_most=8)
+_used_by = IdentityCache(_used_resources, at_most=8)
 """Cached, because the hint for one object is called for many pods."""
 
 
@@ -250,5 +255,5 @@ def _is_backed(resource: str, objects: Objects) -> bool:
     return backing_class(resource, objects.of(DeviceClass)) is not None
 
 
-def _frees_room(pod: Pod, old: Pod, new: None) -> Answer:
+def _frees_resources(pod: Pod, old: Pod, new: None) -> Answer:
     return _FREED if is_placed(old) else _NOT_PLACED

@@ -74,9 +74,9 @@ class RequestedToCapacity:
             percents, capacity.allocatable, wanted.resources, strict=True
         ):
             scored = self._table[percent]
-            says = (scored > 0) & (allocatable != 0)
-            total += scored * weight * says
-            weights += weight * says
+            is_counted = (scored > 0) & (allocatable != 0)
+            total += scored * weight * is_counted
+            weights += weight * is_counted
         return round_half_away(total / np.maximum(weights, 1))
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:

@@ -44,7 +44,7 @@ class ScoredRequests:
     """The pod's request of each of them, in whole units."""
     is_anything: bool
     """Whether the pod asks for any of the resources that are scored."""
-    is_row_alone: bool
+    is_node_local: bool
     """Whether nodes' own rows are sufficient: no device can back the requested resources."""
 
 
@@ -121,7 +121,7 @@ class ScoredResources:
         """How full nodes are. A resource that a node does not have does not count there."""
         allocated_on = nodes.scoring_requested if self._scoring_defaults else nodes.requested
         allocated = [allocated_on(name) for name, _ in wanted.resources]
-        if nodes.rows is None and wanted.is_row_alone:
+        if nodes.rows is None and wanted.is_node_local:
             return ResourceUsage(self._whole_capacity(nodes, wanted), allocated)
         allocatable = [nodes.allocatable(name) for name, _ in wanted.resources]
         for lane, (name, _) in enumerate(wanted.resources):
@@ -152,7 +152,7 @@ class ScoredResources:
         )
 
     def usages_of(self, node: NodeView, wanted: ScoredRequests) -> list[NodeUsage]:
-        """As `usage`, for one node, where no device can back a resource (`ScoredRequests.is_row_alone`)."""
+        """As `usage`, for one node, where no device can back a resource (`ScoredRequests.is_node_local`)."""
         result = []
         allocated_on = node.scoring_requested if self._scoring_defaults else node.requested
         for (name, weight), request in zip(wanted.resources, wanted.requests, strict=True):

@@ -18,7 +18,7 @@ from moorage.api.selectors import (
     label_selector,
     required_nodes,
 )
-from moorage.api.taints import keeps_away
+from moorage.api.taints import has_untolerated
 from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.object_tables import Objects
@@ -60,7 +60,7 @@ class SpreadConstraint:
         if self.honors_affinity and not (wanted := required_nodes(pod)).anything:
             mask = nodes.required_by(wanted)
         if self.honors_taints:
-            lets_in = ~nodes.taints.judge(lambda taints: keeps_away(taints, pod.spec.tolerations))
+            lets_in = ~nodes.taints.map_values(lambda taints: has_untolerated(taints, pod.spec.tolerations))
             mask = lets_in if mask is None else mask & lets_in
         return mask
 

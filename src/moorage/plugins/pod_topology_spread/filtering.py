@@ -56,7 +56,7 @@ class Spread:
         """How many pods a domain may have for one more to fit."""
         return self.constraint.max_skew - self.own + self.least
 
-    def judge(self, nodes: Nodes) -> Codes:
+    def evaluate(self, nodes: Nodes) -> Codes:
         """The constraint's result for each node. Shape (nodes,)."""
         domains = nodes.label(self.constraint.topology_key).codes
         if nodes.hypothetical_pods is None:
@@ -91,9 +91,9 @@ class HardSpread:
     def __init__(self, spreads: Sequence[Spread]) -> None:
         self.spreads = spreads
 
-    def judge(self, nodes: Nodes) -> Codes:
+    def evaluate(self, nodes: Nodes) -> Codes:
         """The result of the first constraint that rejects each node. Shape (nodes,)."""
-        return _first_refusals([spread.judge(nodes) for spread in self.spreads])
+        return _first_refusals([spread.evaluate(nodes) for spread in self.spreads])
 
 
 NO_SPREAD: Final = HardSpread(())
@@ -155,9 +155,9 @@ class _IncrementalConstraint:
             domains.is_domain,
             counts=self._counts.by_domain,
         )
-        self._judge_domains(self.spread.limit)
+        self._evaluate_domains(self.spread.limit)
 
-    def _judge_domains(self, limit: int) -> None:
+    def _evaluate_domains(self, limit: int) -> None:
         self._limit = limit
         self._table: Codes = np.multiply(self.spread.counts > limit, SKEW_EXCEEDED, dtype=np.int8)
         self._table[-1] = MISSING_LABEL
@@ -169,13 +169,13 @@ class _IncrementalConstraint:
             return False
         counts, limit = self.spread.counts, self.spread.limit
         if changes is not None and limit == self._limit:
-            verdicts = self._table
-            if all((counts[domain] > limit) == (verdicts[domain] != FITS) for domain in changes):
+            codes_by_constraint = self._table
+            if all((counts[domain] > limit) == (codes_by_constraint[domain] != FITS) for domain in changes):
                 return False
-        self._judge_domains(limit)
+        self._evaluate_domains(limit)
         return True
 
-    def judge(self) -> Codes:
+    def evaluate(self) -> Codes:
         """The constraint's result for every node. Shape (rows,)."""
         return self._table.take(self.column.slots)
 
@@ -196,10 +196,10 @@ class IncrementalSpread(HardSpread):
             for axis, constraint in enumerate(hard)
         ]
         super().__init__([part.spread for part in self._parts])
-        self._judge_all()
+        self._evaluate_all()
 
-    def _judge_all(self) -> None:
-        self._codes = _first_refusals([part.judge() for part in self._parts])
+    def _evaluate_all(self) -> None:
+        self._codes = _first_refusals([part.evaluate() for part in self._parts])
         self._codes.flags.writeable = False
 
     def is_valid_for(self, incremental: IncrementalCounts, hard: tuple[SpreadConstraint, ...]) -> bool:
@@ -218,8 +218,8 @@ class IncrementalSpread(HardSpread):
             self._incremental.classes.touch(part.counter)
             stale |= part.catch_up()
         if stale:
-            self._judge_all()
+            self._evaluate_all()
 
-    def judge(self, nodes: Nodes) -> Codes:
+    def evaluate(self, nodes: Nodes) -> Codes:
         """The result of the first constraint that rejects each node. Shape (nodes,)."""
-        return nodes.pick(self._codes) if nodes.hypothetical_pods is None else super().judge(nodes)
+        return nodes.pick(self._codes) if nodes.hypothetical_pods is None else super().evaluate(nodes)

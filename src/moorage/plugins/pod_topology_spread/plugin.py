@@ -172,7 +172,7 @@ class PodTopologySpread:
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes whose domain would be more than maxSkew ahead of the emptiest one."""
         spread = cycle.read_or(_FILTER, lambda: self._spread(cycle, pod, nodes.all))
-        return FilterResult(spread.judge(nodes), _REASONS) if spread.spreads else ALL
+        return FilterResult(spread.evaluate(nodes), _REASONS) if spread.spreads else ALL
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count, for every soft constraint, the matching pods near each feasible node."""

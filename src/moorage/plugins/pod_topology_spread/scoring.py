@@ -65,11 +65,11 @@ class CountedSpreadScores:
         return _inverted(scores, scores[~self.ignored], self.ignored)
 
 
-def _inverted(scores: Scores, judged: Scores, ignored: NDArray[np.bool_]) -> Scores:
-    largest = int(judged.max(initial=0))
+def _inverted(scores: Scores, feasible_scores: Scores, ignored: NDArray[np.bool_]) -> Scores:
+    largest = int(feasible_scores.max(initial=0))
     if largest == 0:
         return np.where(ignored, 0, MAX_SCORE)
-    smallest = int(judged.min())
+    smallest = int(feasible_scores.min())
     return np.where(ignored, 0, MAX_SCORE * (largest + smallest - scores) // largest)
 
 
@@ -310,5 +310,5 @@ class CellSpreadScores:
         if scores is not self._scores:
             ignored = self._is_ignored.take(self._cells)
             return _inverted(scores, scores[~ignored], ignored)
-        judged = self._by_cell[self._is_feasible]
-        return _inverted(self._by_cell, judged, self._is_ignored).take(self._cells)
+        feasible_scores = self._by_cell[self._is_feasible]
+        return _inverted(self._by_cell, feasible_scores, self._is_ignored).take(self._cells)

@@ -113,7 +113,7 @@ class PodCounters(Generic[V, Vocab]):
         node_rows: Callable[[], NDArray[np.int32]],
         labels_of: Callable[[V], Collection[Mark]],
         countable: Callable[[V], V],
-        judgements: Callable[[V], int],
+        match_work: Callable[[V], int],
         *,
         is_weighted: bool,
     ) -> None:
@@ -127,7 +127,7 @@ class PodCounters(Generic[V, Vocab]):
         self._node_rows = node_rows
         self._labels_of = labels_of
         self._countable = countable
-        self._judgements = judgements
+        self._match_work = match_work
         self._is_weighted = is_weighted
         self._position = moves.position
         self._counters: dict[CountQuery[V, Vocab], PodCounter] = {}
@@ -185,7 +185,7 @@ class PodCounters(Generic[V, Vocab]):
         self.catch_up()
         counter = self._counters.get(query)
         if counter is None:
-            self._make_room()
+            self._evict()
             counter = self._counters[query] = PodCounter(query, is_weighted=self._is_weighted)
             for label in _labels(query):
                 self._by_label.setdefault(label, {})[query] = counter
@@ -207,7 +207,7 @@ class PodCounters(Generic[V, Vocab]):
         """
         value = self._countable(value)
         found = self._queries_for(value)
-        matches += self._judgements(value) * sum(map(len, found))
+        matches += self._match_work(value) * sum(map(len, found))
         if matches > _MAX_MATCHES:
             self.clear()
             return 0
@@ -288,7 +288,7 @@ class PodCounters(Generic[V, Vocab]):
             if len(counters) > 1:
                 self._drop_unused(counters)
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         while self._counters and self._size >= _MAX_CELLS:
             self._drop_unused(self._counters.values())
 

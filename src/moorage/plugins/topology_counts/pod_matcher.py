@@ -38,7 +38,7 @@ class PodMatcher:
         """The codes of the classes that match."""
         found: set[int] | None = None
         for selector, namespaces in self.selectors:
-            matching = classes.meant_by(selector, namespaces)
+            matching = classes.matched_by(selector, namespaces)
             found = matching if found is None else found & matching
             if not found:
                 return found

@@ -53,7 +53,7 @@ def _migrated_plugins(csi_nodes: Iterable[CSINode]) -> dict[str, int]:
 class BoundCheck:
     """Conflicts of the volumes that a pod has already. Arrays have shape (nodes,)."""
 
-    out_of_reach: NDArray[np.bool_]
+    unreachable: NDArray[np.bool_]
     missing: NDArray[np.bool_]
 
 
@@ -117,15 +117,15 @@ class VolumePlanner:
     def check(self, claims: Iterable[PersistentVolumeClaim], nodes: Nodes) -> BoundCheck:
         """Where the volumes of bound claims are; the first claim that has a problem on a node decides."""
         undecided = np.ones(len(nodes), bool)
-        out_of_reach = np.zeros(len(nodes), bool)
+        unreachable = np.zeros(len(nodes), bool)
         for claim in claims:
             volume = nodes.objects.of(PersistentVolume).get("", claim.spec.volume_name)
             if volume is None:
-                return BoundCheck(out_of_reach, undecided)
+                return BoundCheck(unreachable, undecided)
             reachable = self._reachable(volume, nodes, undecided)
-            out_of_reach |= undecided & ~reachable
+            unreachable |= undecided & ~reachable
             undecided &= reachable
-        return BoundCheck(out_of_reach, np.zeros(len(nodes), bool))
+        return BoundCheck(unreachable, np.zeros(len(nodes), bool))
 
     def _reachable(
         self, volume: PersistentVolume, nodes: Nodes, asked: NDArray[np.bool_]
@@ -148,8 +148,8 @@ class VolumePlanner:
         if not claims:
             nowhere = np.zeros(len(nodes), bool)
             return VolumePlan((), (), nowhere, nowhere)
-        everywhere = np.ones(len(nodes), bool)
-        undecided = everywhere.copy()
+        all_nodes = np.ones(len(nodes), bool)
+        undecided = all_nodes.copy()
         chosen, unchosen = [], []
         for claim in claims:
             node_name = claim.metadata.annotations.get(SELECTED_NODE)
@@ -163,7 +163,7 @@ class VolumePlanner:
         volumes = partial(self._volumes.members, nodes.objects.of(PersistentVolume))
         capacities = partial(self._capacities.members, nodes.objects.of(CSIStorageCapacity))
         matches = match_volumes(unchosen, volumes, nodes)
-        needs = [(claim, everywhere) for claim in chosen]
+        needs = [(claim, all_nodes) for claim in chosen]
         needs += [(match.claim, match.choice == NONE) for match in matches]
         provisions = []
         for claim, needed in needs:

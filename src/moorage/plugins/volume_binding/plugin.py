@@ -29,7 +29,7 @@ from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import VolumeBindingArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import NO_CONCERN, DependsOn
+from moorage.framework.interface.dependencies import NOT_CONCERNED, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight, Scores
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
@@ -49,11 +49,11 @@ from moorage.plugins.volumes.persistent_volume_claims import (
     foreign_claim,
     is_without_storage,
     not_found,
-    refuse_everywhere,
+    reject_all_nodes,
     waits_for_consumer,
 )
 
-OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
+NODE_AFFINITY_CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 NO_SPACE = "node(s) did not have enough free storage"
 VOLUME_MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
@@ -62,7 +62,7 @@ TIMED_OUT = "context deadline exceeded"
 
 LOST = "Lost"
 
-_PROBLEMS = (OUT_OF_REACH, NOTHING_TO_BIND, NO_SPACE, VOLUME_MISSING)
+_PROBLEMS = (NODE_AFFINITY_CONFLICT, NOTHING_TO_BIND, NO_SPACE, VOLUME_MISSING)
 _REASONS = tuple(
     Reason(tuple(text for bit, text in enumerate(_PROBLEMS) if code >> bit & 1), Code.UNRESOLVABLE)
     for code in range(1, 1 << len(_PROBLEMS))
@@ -76,7 +76,7 @@ class PodClaims:
 
     bound: tuple[PersistentVolumeClaim, ...]
     waiting: tuple[PersistentVolumeClaim, ...]
-    everywhere: Nodes
+    all_nodes: Nodes
     """All nodes of the cycle: the chosen one is among them."""
 
 
@@ -132,7 +132,7 @@ class VolumeBinding:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
         """Does nothing for pods without storage."""
-        return NO_CONCERN if is_without_storage(pod) else None
+        return NOT_CONCERNED if is_without_storage(pod) else None
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Check the pod's claims; one that is unusable, or should be bound and is not, ends the attempt.
@@ -153,7 +153,7 @@ class VolumeBinding:
         """Reject nodes that cannot reach a bound volume, or have none for an unbound claim."""
         claims = cycle.read(_CLAIMS) or _sort_claims(pod, nodes)
         if isinstance(claims, Status):
-            return refuse_everywhere(self.name, nodes, claims)
+            return reject_all_nodes(self.name, nodes, claims)
         cycle.write(_CLAIMS, claims)
         if not claims.bound and not claims.waiting:
             return ALL
@@ -165,7 +165,7 @@ class VolumeBinding:
             raise PluginError(self.name, "filter", str(error)) from error
         codes = np.zeros(len(nodes), np.int8)
         for bit, problem in enumerate(
-            (check.out_of_reach, plan.unbindable, plan.short_of_space, check.missing)
+            (check.unreachable, plan.unbindable, plan.short_of_space, check.missing)
         ):
             codes += problem.view(np.int8) << bit
         return FilterResult(codes, _REASONS)
@@ -186,7 +186,7 @@ class VolumeBinding:
         claims = cycle.read(_CLAIMS)
         if claims is None or not claims.waiting:
             return None
-        nodes = claims.everywhere.named((node_name,))
+        nodes = claims.all_nodes.named((node_name,))
         choice = self._planner.plan(claims.waiting, nodes).at(0) if len(nodes) else None
         if choice is None:
             return _error(f'no pod volume found for node "{node_name}"')
@@ -196,7 +196,7 @@ class VolumeBinding:
             reservation.assume(choice, self._handle.objects)
         except VolumeError as error:
             self._handle.metrics.volumes_failed("assume")
-            reservation.take_back(self._handle.objects)
+            reservation.revert(self._handle.objects)
             return _error(str(error))
         return None
 
@@ -204,7 +204,7 @@ class VolumeBinding:
         """Revert what `reserve` assumed, if anything."""
         reservation = cycle.read(_RESERVED)
         if reservation is not None:
-            reservation.take_back(self._handle.objects)
+            reservation.revert(self._handle.objects)
 
     def pre_bind_pre_flight(self, cycle: CycleState, pod: Pod, node_name: str) -> PreFlight:
         """Nothing to do where every claim is bound already."""

@@ -38,14 +38,14 @@ def provisioning(
 ) -> Provisioning:
     """Where a volume for a claim can be made; `capacities`: what drivers report of a storage class."""
     storage_class = nodes.objects.of(StorageClass).get("", claim_class(claim))
-    everywhere = np.ones(len(nodes), bool)
+    all_nodes = np.ones(len(nodes), bool)
     if storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
-        return Provisioning(claim, ~everywhere, everywhere)
+        return Provisioning(claim, ~all_nodes, all_nodes)
     allowed = _allowed(storage_class, nodes)
     size = claim.spec.resources.requests.get(STORAGE)
     driver = nodes.objects.of(CSIDriver).get("", storage_class.provisioner)
     if size is None or driver is None or not driver.spec.storage_capacity:
-        return Provisioning(claim, allowed, everywhere)
+        return Provisioning(claim, allowed, all_nodes)
     roomy = np.zeros(len(nodes), bool)
     left = np.zeros(len(nodes), np.int64)
     reported = sorted(capacities(storage_class.name), key=lambda each: (each.namespace, each.name))

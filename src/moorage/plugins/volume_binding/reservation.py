@@ -96,7 +96,7 @@ class Reservation:
             table.assume(wanted)
             self.assumed.append(wanted)
 
-    def take_back(self, objects: Objects) -> None:
+    def revert(self, objects: Objects) -> None:
         """Undo `assume`, except for objects that have been replaced since; idempotent."""
         while self.assumed:
             item = self.assumed.pop()

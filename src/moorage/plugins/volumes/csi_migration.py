@@ -147,7 +147,7 @@ def migrated_affinity(volume: PersistentVolume, disk: MigratedDisk) -> NodeSelec
     if not zone_label:
         return affinity
     terms = affinity.node_selector_terms if affinity is not None else ()
-    zone, old = _spoken_zone_label(terms, volume)
+    zone, old = _zone_label_in_use(terms, volume)
     renamed = {BETA_REGION: REGION} if old and _values(terms, BETA_REGION) else {}
     if _values(terms, zone):
         renamed[zone] = zone_label
@@ -162,7 +162,7 @@ def migrated_affinity(volume: PersistentVolume, disk: MigratedDisk) -> NodeSelec
     return NodeSelector(node_selector_terms=tuple(_renamed(term, renamed) for term in terms))
 
 
-def _spoken_zone_label(terms: tuple[NodeSelectorTerm, ...], volume: PersistentVolume) -> tuple[str, bool]:
+def _zone_label_in_use(terms: tuple[NodeSelectorTerm, ...], volume: PersistentVolume) -> tuple[str, bool]:
     """Which of the two zone labels a volume uses, and whether that is the old one."""
     keys = {expression.key for term in terms for expression in term.match_expressions}
     for used in (keys, volume.labels):

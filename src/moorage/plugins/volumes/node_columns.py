@@ -131,5 +131,5 @@ def _count_on(snapshot: Snapshot, row: int) -> int:
 
 
 def _counted(nodes: Nodes) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = nodes.claims.judge(len, np.int64) + nodes.disks.judge(len, np.int64)
+    counts: NDArray[np.int64] = nodes.claims.map_values(len, np.int64) + nodes.disks.map_values(len, np.int64)
     return counts

@@ -66,7 +66,7 @@ def foreign_claim(pod: Pod, claim: PersistentVolumeClaim) -> str | None:
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 
 
-def refuse_everywhere(plugin: str, nodes: Nodes, status: Status) -> FilterResult:
+def reject_all_nodes(plugin: str, nodes: Nodes, status: Status) -> FilterResult:
     """A filter's result where the pre-filter would have rejected the pod; an error fails the attempt."""
     if not status.refused:
         raise PluginError(plugin, "filter", status.message)

@@ -16,11 +16,11 @@ from moorage.queue.queued_pod import QueuedPod
 from moorage.testing.placement import make_unschedulable, place
 from moorage.testing.plugin_answers import (
     begin,
+    filter_result_problem,
     pre_filter,
     prepare_scoring,
     raw_scores,
     shown,
-    verdict_problem,
 )
 from moorage.testing.trial import Check, Trial
 
@@ -118,26 +118,26 @@ def _wrong_statuses(trial: Trial) -> Iterator[str]:
 # Filters and scores
 
 
-def _wrong_verdicts(trial: Trial) -> Iterator[str]:
+def _wrong_filter_results(trial: Trial) -> Iterator[str]:
     stage, pod, cycle = trial.stage, trial.pod, CycleState()
     if isinstance(pre_filter(stage, cycle, pod), Status):
         return
     nodes = stage.nodes
     if stage.has("filter"):
-        verdict = stage.call("filter", cycle, pod, nodes)
-        if not _is_error(verdict) and (problem := verdict_problem(verdict, len(nodes))):
+        result = stage.call("filter", cycle, pod, nodes)
+        if not _is_error(result) and (problem := filter_result_problem(result, len(nodes))):
             yield problem
     if stage.has("filter_node"):
         for view in nodes:
-            said = stage.call("filter_node", cycle, pod, view)
-            if not _is_an_answer(said):
-                yield f"filter_node returned {said!r}; return None, a reason, or a refusal"
+            returned = stage.call("filter_node", cycle, pod, view)
+            if not _is_an_answer(returned):
+                yield f"filter_node returned {returned!r}; return None, a reason, or a refusal"
 
 
-def _is_an_answer(said: Any) -> bool:
-    if isinstance(said, Status):
-        return said.code in (Code.SUCCESS, Code.ERROR, *_REFUSALS)
-    return said is None or isinstance(said, str | Reason)
+def _is_an_answer(returned: Any) -> bool:
+    if isinstance(returned, Status):
+        return returned.code in (Code.SUCCESS, Code.ERROR, *_REFUSALS)
+    return returned is None or isinstance(returned, str | Reason)
 
 
 def _is_error(answer: Any) -> bool:
@@ -157,8 +157,10 @@ def _refusals_without_reason(trial: Trial) -> Iterator[str]:
             yield f"filter refused {name} without a reason"
     if stage.has("filter_node") and not begun.skips:
         for view in begun.candidates:
-            said = stage.call("filter_node", begun.cycle, pod, view)
-            if said == "" or (isinstance(said, Status) and said.refused and not _has_words(said.reasons)):
+            returned = stage.call("filter_node", begun.cycle, pod, view)
+            if returned == "" or (
+                isinstance(returned, Status) and returned.refused and not _has_words(returned.reasons)
+            ):
                 yield f"filter_node refused {view.name} without a reason"
 
 
@@ -173,9 +175,9 @@ def _wrong_scores(trial: Trial) -> Iterator[str]:
             yield from _not_integers("score", stage.call("score", cycle, pod, nodes), len(nodes))
         if stage.has("score_node"):
             for view in nodes:
-                said = stage.call("score_node", cycle, pod, view)
-                if not isinstance(said, int | np.integer) and not _is_error(said):
-                    yield f"score_node returned {said!r}; a score is an integer"
+                returned = stage.call("score_node", cycle, pod, view)
+                if not isinstance(returned, int | np.integer) and not _is_error(returned):
+                    yield f"score_node returned {returned!r}; a score is an integer"
 
 
 def _scores_out_of_bounds(trial: Trial) -> Iterator[str]:
@@ -234,7 +236,7 @@ CHECKS = (
     Check(
         "filter-answers",
         "filter gives ALL or one code for every node it was asked about; filter_node None or a refusal.",
-        _wrong_verdicts,
+        _wrong_filter_results,
         ("filter", "filter_node"),
     ),
     Check(

@@ -119,7 +119,7 @@ def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
     where = nodes[:1] if depends_on.pods else nodes
     stay = elsewhere if depends_on.pods else everywhere
     emptied = {node.name for node in where}
-    yield _Alteration("pods came", (*objects, *_newcomers(where)), pod, stay)
+    yield _Alteration("pods came", (*objects, *_added_pods(where)), pod, stay)
     yield _Alteration(
         "pods went",
         tuple(each for each in objects if not isinstance(each, Pod) or each.spec.node_name not in emptied),
@@ -130,11 +130,11 @@ def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
         [each for each in rest if not isinstance(each, depends_on.tables)] if depends_on.tables else rest
     )
     if unnamed:
-        gone = {id(each) for each in unnamed}
+        removed = {id(each) for each in unnamed}
         kinds = ", ".join(sorted({type(each).__name__ for each in unnamed}))
         yield _Alteration(
             f"objects went ({kinds})",
-            tuple(each for each in objects if id(each) not in gone),
+            tuple(each for each in objects if id(each) not in removed),
             pod,
             everywhere,
         )
@@ -158,7 +158,7 @@ def _changed(node: Node, depends_on: DependsOn) -> Node:
     )
 
 
-def _newcomers(nodes: Sequence[Node]) -> list[Pod]:
+def _added_pods(nodes: Sequence[Node]) -> list[Pod]:
     return [
         make_pod(
             f"newcomer-on-{node.name}",

@@ -103,18 +103,18 @@ def _failing_hints(trial: Trial) -> Iterator[str]:
         if hint is None or _wrong_hint(hint):
             continue
         for obj in _objects_of(resource, trial):
-            for old, new in _happenings(interest.event.action, obj):
+            for old, new in _changes_of(interest.event.action, obj):
                 happened = "added" if old is None else "deleted" if new is None else "updated"
                 try:
-                    said: Any = hint(trial.pod, old, new)
+                    returned: Any = hint(trial.pod, old, new)
                 except Exception as error:
                     yield f"the hint for {resource} ({happened}) raised {type(error).__name__}: {error}"
                     break
-                if not isinstance(said, bool | np.bool_):
-                    yield f"the hint for {resource} ({happened}) answered {said!r}, not yes or no"
+                if not isinstance(returned, bool | np.bool_):
+                    yield f"the hint for {resource} ({happened}) answered {returned!r}, not yes or no"
 
 
-def _happenings(action: Action, obj: Object) -> Iterator[tuple[Object | None, Object | None]]:
+def _changes_of(action: Action, obj: Object) -> Iterator[tuple[Object | None, Object | None]]:
     if Action.ADD in action:
         yield None, obj
     if action & Action.UPDATE:
@@ -136,8 +136,10 @@ def _objects_of(resource: str, trial: Trial) -> Iterator[Object]:
             yield here[-1] if here else trial.pod
         empty = kind()
         yield replace(empty, metadata=replace(empty.metadata, name="unknown"))
-        going = replace(empty.metadata, name="going", deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
-        yield replace(empty, metadata=going)
+        terminating = replace(
+            empty.metadata, name="going", deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC)
+        )
+        yield replace(empty, metadata=terminating)
 
 
 def _kinds(resource: str) -> list[type[Object]]:

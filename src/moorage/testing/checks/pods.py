@@ -28,7 +28,7 @@ def _begun(trial: Trial) -> StartedCycle | None:
     return None if begun.skips else begun
 
 
-def _guest(view: NodeView, trial: Trial) -> PodInfo:
+def _added_pod(view: NodeView, trial: Trial) -> PodInfo:
     """A pod on a node, similar to the trial's pod and so likely to affect it."""
     metadata = replace(trial.pod.metadata, name="guest", uid="uid-of-guest")
     spec = replace(trial.pod.spec, node_name=view.name)
@@ -46,9 +46,9 @@ def _not_undone(trial: Trial) -> Iterator[str]:
     before = _refusals(stage, begun.cycle, trial)
     for view in stage.nodes:
         state = begun.cycle.clone()
-        guest = _guest(view, trial)
-        stage.call("add_pod", state, pod, guest, view)
-        stage.call("remove_pod", state, pod, guest, view)
+        added = _added_pod(view, trial)
+        stage.call("add_pod", state, pod, added, view)
+        stage.call("remove_pod", state, pod, added, view)
         if _refusals(stage, state, trial) != before:
             yield f"after add_pod and remove_pod of one pod on {view.name}, filter answers otherwise"
         for info in view.pods[:1]:
@@ -65,7 +65,7 @@ def _not_cloned(trial: Trial) -> Iterator[str]:
         return
     before = refusals(stage, begun.cycle, pod, stage.nodes)
     for view in stage.nodes:
-        stage.call("add_pod", begun.cycle.clone(), pod, _guest(view, trial), view)
+        stage.call("add_pod", begun.cycle.clone(), pod, _added_pod(view, trial), view)
         if refusals(stage, begun.cycle, pod, stage.nodes) != before:
             yield (
                 f"add_pod on a copy of the state changed the original ({view.name}); "
@@ -74,7 +74,7 @@ def _not_cloned(trial: Trial) -> Iterator[str]:
             return
 
 
-def _not_what_would_be(trial: Trial) -> Iterator[str]:
+def _hypothetical_differences(trial: Trial) -> Iterator[str]:
     begun = _begun(trial)
     if begun is None:
         return
@@ -83,10 +83,10 @@ def _not_what_would_be(trial: Trial) -> Iterator[str]:
             real = tuple(each for each in trial.cluster.objects if not _is(each, info.pod))
             there = trial.twin(f"without {info.pod.key}", real)
             yield from _compared(trial, begun, view.without([info]), there, "remove_pod", info)
-        guest = PodInfo(make_pod("guest", on=view.name, labels={"app": "a"}, requests={"cpu": "1"}))
-        there = trial.twin(f"guest on {view.name}", (*trial.cluster.objects, guest.pod))
-        supposed = NodeView(view.snapshot, view.row, (guest,))
-        yield from _compared(trial, begun, supposed, there, "add_pod", guest)
+        added = PodInfo(make_pod("guest", on=view.name, labels={"app": "a"}, requests={"cpu": "1"}))
+        there = trial.twin(f"guest on {view.name}", (*trial.cluster.objects, added.pod))
+        supposed = NodeView(view.snapshot, view.row, (added,))
+        yield from _compared(trial, begun, supposed, there, "add_pod", added)
 
 
 def _is(each: Object, pod: Pod) -> bool:
@@ -101,14 +101,14 @@ def _compared(
     state = begun.cycle.clone()
     if stage.has(method):
         stage.call(method, state, pod, moved, NodeView(supposed.snapshot, supposed.row))
-    said = refusals(stage, state, pod, supposed.as_nodes()).get(name)
+    reason = refusals(stage, state, pod, supposed.as_nodes()).get(name)
     really = begin(there, pod)
     if really.skips or name not in really.candidates.names:
         return
     truth = really.refused.get(name)
-    if (said is None) != (truth is None):
+    if (reason is None) != (truth is None):
         what = "with one pod more" if method == "add_pod" else "without one of its pods"
-        yield f"of {name} as it would be {what}, filter says: {shown(said)}; where it is so: {shown(truth)}"
+        yield f"of {name} as it would be {what}, filter says: {shown(reason)}; where it is so: {shown(truth)}"
 
 
 CHECKS = (
@@ -127,7 +127,7 @@ CHECKS = (
     Check(
         "what-would-be",
         "A node with pods taken away or added is judged as if that were so: preemption asks in this way.",
-        _not_what_would_be,
+        _hypothetical_differences,
         ("filter", "filter_node"),
     ),
 )

@@ -259,10 +259,10 @@ def test_devices_of_nodes_in_different_situations_are_judged_once(monkeypatch: p
 def test_what_is_read_is_told_apart_by_type() -> None:
     kinds, reads = DeviceKinds(), frozenset([(SERIAL, None)])
     made = [DeviceAttribute(int_value=1), DeviceAttribute(bool_value=True), DeviceAttribute(string_value="1")]
-    looks = {kind_with(kinds, each).look_to(reads) for each in (*made, DeviceAttribute(int_value=2))}
+    looks = {kind_with(kinds, each).projection_for(reads) for each in (*made, DeviceAttribute(int_value=2))}
     assert len(looks) == 4
-    assert kind_with(kinds, DeviceAttribute(int_value=1), "2").look_to(reads) in looks
-    assert kind_with(kinds, DeviceAttribute(version_value="1.0.0")).look_to(frozenset()) not in looks
+    assert kind_with(kinds, DeviceAttribute(int_value=1), "2").projection_for(reads) in looks
+    assert kind_with(kinds, DeviceAttribute(version_value="1.0.0")).projection_for(frozenset()) not in looks
 
 
 def kind_with(kinds: DeviceKinds, attribute: DeviceAttribute, other: str = "") -> DeviceKind:
@@ -275,10 +275,10 @@ def kind_with(kinds: DeviceKinds, attribute: DeviceAttribute, other: str = "") -
 def test_shared_verdicts_go_with_the_last_kind_that_they_are_about() -> None:
     kinds, reads = DeviceKinds(), frozenset([(f"{DRIVER}/colour", None)])
     one, other = (kind_with(kinds, DeviceAttribute(int_value=number)) for number in (1, 2))
-    look = one.look_to(reads)
-    one.remember("x", look, SelectorResult(True, reads))
-    assert look == other.look_to(reads)
-    assert other.shared_result("x", look) is one.verdict("x")
+    projection = one.projection_for(reads)
+    one.store_result("x", projection, SelectorResult(True, reads))
+    assert projection == other.projection_for(reads)
+    assert other.shared_result("x", projection) is one.selector_result("x")
     del one
     assert len(kinds._selector_results._shared) == 1
     del other

@@ -167,14 +167,14 @@ def _config(
         for each in users[0].device_class.spec.config
     ]
     for each in claim.spec.devices.config:
-        meant = 1 if not each.requests else _times_meant(each.requests, by_request)
+        times = 1 if not each.requests else _shared_by(each.requests, by_request)
         config += [
             DeviceAllocationConfiguration(source=FROM_CLAIM, requests=each.requests, opaque=each.opaque)
-        ] * meant
+        ] * times
     return tuple(config)
 
 
-def _times_meant(requests: tuple[str, ...], chosen: dict[str, Alternative]) -> int:
+def _shared_by(requests: tuple[str, ...], chosen: dict[str, Alternative]) -> int:
     """Number of requests that some settings apply to: they are listed once for each."""
     return sum(name in requests or alternative.full_name in requests for name, alternative in chosen.items())
 

@@ -49,25 +49,25 @@ class AllocationError(Exception):
 class RequestSelector:
     """One selector, and its origin for messages: `class gpu: selector #0`."""
 
-    whose: str
+    origin: str
     expression: str
 
     def accepts(self, kind: DeviceKind, work: WorkBudget, reading: Reading) -> bool:
         """Whether devices of a kind are selected; AllocationError if the evaluation fails."""
-        verdict = kind.verdict(self.expression) or self._ask(kind, work)
-        reading.add(verdict.reads)
-        if isinstance(verdict.answer, CelError):
-            raise AllocationError(f"{self.whose}: CEL runtime error: {verdict.answer}")
-        return verdict.answer
+        selector_result = kind.selector_result(self.expression) or self._evaluate(kind, work)
+        reading.add(selector_result.reads)
+        if isinstance(selector_result.answer, CelError):
+            raise AllocationError(f"{self.origin}: CEL runtime error: {selector_result.answer}")
+        return selector_result.answer
 
-    def _ask(self, kind: DeviceKind, work: WorkBudget) -> SelectorResult:
+    def _evaluate(self, kind: DeviceKind, work: WorkBudget) -> SelectorResult:
         """The result for a kind; kinds that the selector cannot distinguish are evaluated once."""
         try:
             selector = compile_selector(self.expression, work)
         except CompileError as error:
-            raise AllocationError(f"{self.whose}: CEL compile error: {error}") from None
-        look = kind.look_to(selector.reads)
-        known = kind.shared_result(self.expression, look)
+            raise AllocationError(f"{self.origin}: CEL compile error: {error}") from None
+        projection = kind.projection_for(selector.reads)
+        known = kind.shared_result(self.expression, projection)
         if known is not None:
             return known
         work.spend(_EVALUATION_WORK + _FACT_WORK * kind.facts.size)
@@ -78,9 +78,9 @@ class RequestSelector:
             answer = CelError(
                 str(error)[:_MAX_REASON_LENGTH]
             )  # a new one: errors remember where they were raised
-        verdict = SelectorResult(answer, selector.reads)
-        kind.remember(self.expression, look, verdict)
-        return verdict
+        selector_result = SelectorResult(answer, selector.reads)
+        kind.store_result(self.expression, projection, selector_result)
+        return selector_result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,7 @@ class Alternative:
     capacity: Mapping[str, Quantity]
 
     @property
-    def look_work(self) -> int:
+    def selector_work(self) -> int:
         """The work of checking a device that was evaluated before."""
         return 6 + 2 * len(self.choices)
 
@@ -171,22 +171,22 @@ def _alternative(
     source: ExactDeviceRequest | DeviceSubRequest,
     classes: ObjectTable[DeviceClass],
 ) -> Alternative:
-    whose = f"claim {claim.key}, request {name or request}"
+    origin = f"claim {claim.key}, request {name or request}"
     for number, selector in enumerate(source.selectors):
         if selector.cel is None:
             raise AllocationError(
-                f"{whose}, selector #{number}: CEL expression empty (unsupported selector type?)"
+                f"{origin}, selector #{number}: CEL expression empty (unsupported selector type?)"
             )
     if not source.device_class_name:
-        raise AllocationError(f"{whose}: missing device class name (unsupported request type?)")
+        raise AllocationError(f"{origin}: missing device class name (unsupported request type?)")
     device_class = classes.get("", source.device_class_name)
     if device_class is None:
         raise AllocationError(
-            f"{whose}: could not retrieve device class {source.device_class_name}: "
+            f"{origin}: could not retrieve device class {source.device_class_name}: "
             f'deviceclass.resource.k8s.io "{source.device_class_name}" not found'
         )
     if source.allocation_mode not in (EXACT_COUNT, ALL):
-        raise AllocationError(f"{whose}: unsupported count mode {source.allocation_mode}")
+        raise AllocationError(f"{origin}: unsupported count mode {source.allocation_mode}")
     return Alternative(
         request=request,
         name=name,
@@ -204,10 +204,10 @@ def _alternative(
     )
 
 
-def _choices(whose: str, selectors: tuple[DeviceSelector, ...]) -> list[RequestSelector]:
+def _choices(origin: str, selectors: tuple[DeviceSelector, ...]) -> list[RequestSelector]:
     return [
         RequestSelector(
-            f"{whose}: selector #{number}", "" if selector.cel is None else selector.cel.expression
+            f"{origin}: selector #{number}", "" if selector.cel is None else selector.cel.expression
         )
         for number, selector in enumerate(selectors)
     ]

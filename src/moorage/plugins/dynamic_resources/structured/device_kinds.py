@@ -47,13 +47,13 @@ class SelectorResults:
             self.count = 1
             self.generation += 1
 
-    def known(self, expression: str, look: Hashable) -> SelectorResult | None:
+    def known(self, expression: str, projection: Hashable) -> SelectorResult | None:
         """The result of an expression for an equivalent device, if some kind still holds it."""
-        return self._shared.get((expression, look))
+        return self._shared.get((expression, projection))
 
-    def share(self, expression: str, look: Hashable, verdict: SelectorResult) -> None:
+    def share(self, expression: str, projection: Hashable, selector_result: SelectorResult) -> None:
         """Share a result with other kinds, as long as some kind holds it."""
-        self._shared[expression, look] = verdict
+        self._shared[expression, projection] = selector_result
 
 
 class Base:
@@ -88,38 +88,38 @@ class DeviceKind:
         self._generation = selector_results.generation
         self._held: dict[str, SelectorResult] = {}
 
-    def verdict(self, expression: str) -> SelectorResult | None:
+    def selector_result(self, expression: str) -> SelectorResult | None:
         """The result of an expression; None if it was not evaluated."""
         return self._held.get(expression) if self._generation == self._selector_results.generation else None
 
-    def look_to(self, reads: AttributesRead | None) -> Hashable:
+    def projection_for(self, reads: AttributesRead | None) -> Hashable:
         """The part of the kind that an expression reading some attributes depends on; None: all of it."""
         if reads is None:
             return None
-        look: list[Hashable] = [self.base]
+        projection: list[Hashable] = [self.base]
         for name, literals in published(reads, self.driver):
-            look += projected([self._attributes], name, literals)
-        return tuple(look)
+            projection += projected([self._attributes], name, literals)
+        return tuple(projection)
 
-    def shared_result(self, expression: str, look: Hashable) -> SelectorResult | None:
+    def shared_result(self, expression: str, projection: Hashable) -> SelectorResult | None:
         """The result of an expression for another kind that is equivalent for it."""
-        verdict = None if look is None else self._selector_results.known(expression, look)
-        if verdict is not None:
-            self._hold(expression, verdict)
-        return verdict
+        selector_result = None if projection is None else self._selector_results.known(expression, projection)
+        if selector_result is not None:
+            self._hold(expression, selector_result)
+        return selector_result
 
-    def remember(self, expression: str, look: Hashable, verdict: SelectorResult) -> None:
+    def store_result(self, expression: str, projection: Hashable, selector_result: SelectorResult) -> None:
         """Keep the result of an expression, for all kinds that are equivalent for it."""
-        self._hold(expression, verdict)
-        if look is not None:
-            self._selector_results.share(expression, look, verdict)
+        self._hold(expression, selector_result)
+        if projection is not None:
+            self._selector_results.share(expression, projection, selector_result)
 
-    def _hold(self, expression: str, verdict: SelectorResult) -> None:
+    def _hold(self, expression: str, selector_result: SelectorResult) -> None:
         self._selector_results.add()
         if self._generation != self._selector_results.generation:
             self._generation = self._selector_results.generation
             self._held = {}
-        self._held[expression] = verdict
+        self._held[expression] = selector_result
 
 
 class DeviceKinds:

@@ -42,11 +42,11 @@ class NodeDevices:
     @property
     def device_state(self) -> Hashable:
         """The device state without allocations: searches on nodes with equal states have the same result."""
-        return tuple(view.look for view in self.views)
+        return tuple(view.projection for view in self.views)
 
     def device_state_for(self, reading: Reading, work: WorkBudget) -> Hashable:
         """The same, for searches whose selectors read only some attributes."""
-        return tuple([view.look_to(reading, work) for view in self.views])
+        return tuple([view.projection_for(reading, work) for view in self.views])
 
     def equal_values(self, names: tuple[str, ...], work: WorkBudget) -> Hashable:
         """Which devices have equal values of each of some attributes: all that constraints depend on."""
@@ -133,26 +133,26 @@ class Inventory:
             for pool in (before, self._rebuild(identity)):
                 if pool is not None:
                     names |= pool.node_names
-                    if pool.wide or pool.seen_from_afar is not None:
+                    if pool.wide or pool.seen_from_other_nodes is not None:
                         far.add(identity)
             self.generation += 1
         for name in names:
             self._node_devices.pop(name, None)
-        return names | self._look_again(far) if far else names
+        return names | self._recheck_nodes(far) if far else names
 
-    def _look_again(self, pools: AbstractSet[PoolId]) -> set[str]:
+    def _recheck_nodes(self, pools: AbstractSet[PoolId]) -> set[str]:
         """Update the views of nodes on pools that do not name them; returns the nodes with changes."""
         names: set[str] = set()
         for name, (node, node_devices) in self._node_devices.items():
             before = {view for view in node_devices.views if view.id in pools}
-            now = {view for pool in pools if (view := self._from_afar(pool, node)) is not None}
+            now = {view for pool in pools if (view := self._view_from_other_node(pool, node)) is not None}
             if now != before:
                 names.add(name)
                 others = [view for view in node_devices.views if view not in before]
                 self._node_devices[name] = (node, NodeDevices([*others, *now]))
         return names
 
-    def _from_afar(self, pool: PoolId, node: Node) -> View | None:
+    def _view_from_other_node(self, pool: PoolId, node: Node) -> View | None:
         """What a node sees of a pool that does not name it."""
         wide = self._wide.get(pool)
         return self._bad.get(pool) if wide is None else wide.seen_from(node)
@@ -189,8 +189,8 @@ class Inventory:
             self._of_node.setdefault(name, {})[identity] = None
         if pool.wide:
             self._wide[identity] = pool
-        elif pool.seen_from_afar is not None:
-            self._bad[identity] = pool.seen_from_afar
+        elif pool.seen_from_other_nodes is not None:
+            self._bad[identity] = pool.seen_from_other_nodes
         return pool
 
     def seen_from(self, node: Node) -> NodeDevices:
@@ -201,7 +201,7 @@ class Inventory:
         near = self._of_node.get(node.name, {})
         far = (identity for identity in (*self._wide, *self._bad) if identity not in near)
         views = [self._pools[identity].seen_from(node) for identity in near]
-        views += [self._from_afar(identity, node) for identity in far]
+        views += [self._view_from_other_node(identity, node) for identity in far]
         node_devices = NodeDevices(view for view in views if view is not None)
         self._node_devices[node.name] = (node, node_devices)
         return node_devices

@@ -104,14 +104,14 @@ class View:
         return not (self.incomplete or self.invalid)
 
     @property
-    def look(self) -> Hashable:
+    def projection(self) -> Hashable:
         """The shape of the view: without allocations, searches in equal shapes have the same result."""
         return self.shape if self.usable else (self.id, self.invalid)
 
-    def look_to(self, reading: Reading, work: WorkBudget) -> Hashable:
+    def projection_for(self, reading: Reading, work: WorkBudget) -> Hashable:
         """The same, for searches whose selectors read only some attributes."""
         if self.outline is None or reading.reads is None:
-            return self.look
+            return self.projection
         return self.outline.filled_in(reading.reads, self.id[0], work)
 
     @cached_property
@@ -177,7 +177,7 @@ class Slice:
         return (True,) * len(self.entries)
 
 
-_Concern = tuple[tuple[int, tuple[bool, ...]], ...]
+_Relevance = tuple[tuple[int, tuple[bool, ...]], ...]
 """The slices of a pool that concern a node, by index, and which of their devices it reaches."""
 
 
@@ -188,7 +188,7 @@ class Pool:
         self.id = identity
         self.slices = sorted(slices, key=lambda each: each.name)
         self._shapes = shapes
-        self._views: dict[_Concern, View | None] = {}
+        self._views: dict[_Relevance, View | None] = {}
         self.wide = any(not each.node_name and not each.for_counters for each in self.slices)
         """Whether nodes that no slice names may be concerned."""
         self.node_names = {s.node_name for s in self.slices if s.node_name and not s.for_counters}
@@ -200,7 +200,7 @@ class Pool:
         return self._view(tuple((index, reach) for index, reach in reaches if reach is not None))
 
     @cached_property
-    def seen_from_afar(self) -> View | None:
+    def seen_from_other_nodes(self) -> View | None:
         """The view of nodes for which the pool has no devices, if it concerns them.
 
         Counters concern every node; a pool with invalid counters is invalid everywhere.
@@ -208,16 +208,16 @@ class Pool:
         view = self._view(self._counter_slices)
         return None if view is None or view.usable else view
 
-    def _view(self, concern: _Concern) -> View | None:
-        if not concern:
+    def _view(self, relevance: _Relevance) -> View | None:
+        if not relevance:
             return None
-        if concern not in self._views:
-            self._views[concern] = self._build(concern)
-        return self._views[concern]
+        if relevance not in self._views:
+            self._views[relevance] = self._build(relevance)
+        return self._views[relevance]
 
-    def _build(self, concern: _Concern) -> View | None:
-        newest = max(self.slices[index].generation for index, _ in concern)
-        chosen = [(self.slices[i], reach) for i, reach in concern if self.slices[i].generation == newest]
+    def _build(self, relevance: _Relevance) -> View | None:
+        newest = max(self.slices[index].generation for index, _ in relevance)
+        chosen = [(self.slices[i], reach) for i, reach in relevance if self.slices[i].generation == newest]
         wanted = chosen[0][0].wanted_count
         rest: list[Slice] = []
         if len(chosen) != wanted:

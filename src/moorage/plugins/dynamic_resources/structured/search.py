@@ -153,14 +153,14 @@ class Search:
         start = 0
         for view in self._node_devices.views:
             if not view.usable:
-                trouble = "being updated" if view.incomplete else "invalid"
+                pool_state = "being updated" if view.incomplete else "invalid"
                 raise AllocationError(
                     f"claim {claim_request.claim.key}, request {alternative.own_name}: "
-                    f"asks for all devices, but resource pool {'/'.join(view.id)} is currently {trouble}"
+                    f"asks for all devices, but resource pool {'/'.join(view.id)} is currently {pool_state}"
                 )
             end = start + len(view.entries)
             places = range(start, end)
-            self._work.spend(len(places) * alternative.look_work)
+            self._work.spend(len(places) * alternative.selector_work)
             chosen += [
                 i for i in places if self._suits(alternative, i) and self._has_capacity(alternative, i)
             ]
@@ -228,9 +228,9 @@ class Search:
                 return False
         if alternative.all:
             return self._take(step, self._everything[alternative][step.number])
-        spend, look_work = self._work.spend, alternative.look_work
+        spend, selector_work = self._work.spend, alternative.selector_work
         for index in range(step.start, len(self._node_devices.entries)):
-            spend(look_work)
+            spend(selector_work)
             if (
                 self._available(step, index)
                 and self._suits(alternative, index)
