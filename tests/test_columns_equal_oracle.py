@@ -31,7 +31,7 @@ from moorage.framework.runtime.framework import Framework
 from moorage.sim.recording import load_recording
 from tests import strategies as s
 from tests.builders import make_framework
-from tests.oracle import BrokenPodError, Cluster, Judge, Outcome, Refusal, decide, judge_of
+from tests.oracle import BrokenPodError, Cluster, OraclePlugin, Outcome, Refusal, decide, oracle_plugin_of
 from tests.strategies import Case, cases, examples, mixed_cases
 
 ABOUT = {
@@ -52,7 +52,7 @@ ABOUT = {
 DEEP = ("NodeAffinity", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")
 """Plugins with the most to get wrong: they get more examples."""
 
-FILTERS = [name for name in ABOUT if judge_of(name).filters]
+FILTERS = [name for name in ABOUT if oracle_plugin_of(name).filters]
 ABOUT_PODS = ("NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")
 """Filters whose answer depends on the pods that are on nodes."""
 
@@ -113,12 +113,12 @@ def ask_scores(framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes) 
     }
 
 
-def expected_scores(judge: Judge, feasible: list[Node]) -> dict[str, dict[str, int]]:
+def expected_scores(oracle_plugin: OraclePlugin, feasible: list[Node]) -> dict[str, dict[str, int]]:
     """What an oracle says, in the same form."""
-    if judge.skips_score(feasible):
+    if oracle_plugin.skips_score(feasible):
         return {}
-    scores = zip(feasible, judge.final_scores(feasible), strict=True)
-    return {judge.name: {node.name: score for node, score in scores}}
+    scores = zip(feasible, oracle_plugin.final_scores(feasible), strict=True)
+    return {oracle_plugin.name: {node.name: score for node, score in scores}}
 
 
 def some_nodes(data: st.DataObject, names: Iterable[str], least: int) -> list[str]:
@@ -136,7 +136,7 @@ def churned(objects: Iterable[Any], extra: bool) -> Snapshot:
             cache.put(
                 s.b.make_node(
                     name,
-                    labels={s.ZONE: "gone", "disk": name},
+                    labels={s.ZONE: "removed", "disk": name},
                     taints=[f"{name}:NoSchedule"],
                     features=[name],
                 )
@@ -178,10 +178,10 @@ def check_alone(plugin: str, case: Case, moved: bool, data: st.DataObject) -> No
     """A profile with only this plugin: what is narrowed, refused, left and scored."""
     framework = make_framework(plugin, args=case.args)
     cluster = Cluster.of(case.objects)
-    judge = judge_of(plugin)(cluster, case.pod, case.typed_args.get(plugin))
+    oracle_plugin = oracle_plugin_of(plugin)(cluster, case.pod, case.typed_args.get(plugin))
     snapshot = churned(case.objects, moved)
     diagnosis, cycle = Diagnosis(len(snapshot)), CycleState()
-    narrowed = judge.narrow()
+    narrowed = oracle_plugin.narrow()
     candidates = framework.pre_filter(cycle, case.pod, Nodes(snapshot), diagnosis)
     if isinstance(narrowed, str):
         assert candidates is None
@@ -194,28 +194,33 @@ def check_alone(plugin: str, case: Case, moved: bool, data: st.DataObject) -> No
     assert sorted(candidates.names) == sorted(node.name for node in wanted)
 
     feasible = framework.filter(cycle, case.pod, candidates, diagnosis)
-    expected = {node.name: judge.filter(node) for node in wanted}
+    expected = {node.name: oracle_plugin.filter(node) for node in wanted}
     refused = {name: diagnosis.of(snapshot.row_of[name]) for name in expected}
     actual = {name: each and explain(each.reason) for name, each in refused.items()}
     assert actual == expected
     assert set(feasible.names) == {name for name, why in expected.items() if why is None}
 
-    if judge.scores and len(feasible) > 1:
+    if oracle_plugin.scores and len(feasible) > 1:
         chosen = some_nodes(data, feasible.names, least=2)
         view = Nodes(snapshot, np.array([snapshot.row_of[name] for name in chosen]))
         by_name = {node.name: node for node in cluster.nodes}
-        compare_scores(framework, cycle, case.pod, view, judge, [by_name[name] for name in chosen])
+        compare_scores(framework, cycle, case.pod, view, oracle_plugin, [by_name[name] for name in chosen])
 
 
 def compare_scores(
-    framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes, judge: Judge, feasible: list[Node]
+    framework: Framework,
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    oracle_plugin: OraclePlugin,
+    feasible: list[Node],
 ) -> None:
     """Scores are the oracle's, or both say that the pod cannot be worked with."""
     try:
-        expected = expected_scores(judge, feasible)
+        expected = expected_scores(oracle_plugin, feasible)
     except BrokenPodError as error:
         note(f"the oracle says: {error}")
-        with pytest.raises(PluginError, match=judge.name):
+        with pytest.raises(PluginError, match=oracle_plugin.name):
             ask_scores(framework, cycle, pod, nodes)
         return
     assert ask_scores(framework, cycle, pod, nodes) == expected
@@ -231,14 +236,14 @@ def test_a_plugin_answers_the_same_when_its_first_half_is_switched_off(plugin: s
         assert not framework.at("pre_filter")
         assert not framework.at("pre_score")
         cluster = Cluster.of(case.objects)
-        judge = judge_of(plugin)(cluster, case.pod, case.typed_args.get(plugin))
+        oracle_plugin = oracle_plugin_of(plugin)(cluster, case.pod, case.typed_args.get(plugin))
         nodes, cycle = Nodes(Cache(case.objects).snapshot()), CycleState()
-        if judge.filters:
-            expected = {node.name: judge.filter(node) for node in cluster.nodes}
+        if oracle_plugin.filters:
+            expected = {node.name: oracle_plugin.filter(node) for node in cluster.nodes}
             assert ask_filter(framework, cycle, case.pod, nodes) == expected
-        if judge.scores and not judge.skips_score(cluster.nodes):
-            compare_scores(framework, cycle, case.pod, nodes, judge, cluster.nodes)
-        elif judge.scores:
+        if oracle_plugin.scores and not oracle_plugin.skips_score(cluster.nodes):
+            compare_scores(framework, cycle, case.pod, nodes, oracle_plugin, cluster.nodes)
+        elif oracle_plugin.scores:
             scores = ask_scores(framework, cycle, case.pod, nodes)[plugin]
             assert len(set(scores.values())) == 1, f"nothing to say, yet nodes differ: {scores}"
 
@@ -289,23 +294,23 @@ def draw_changes(
 ) -> tuple[HypotheticalPods, dict[str, tuple[list[Pod], list[Pod]]]]:
     """Pods to go from and to come to each of some nodes: as the engine is told, and by node as pods."""
     pod_rows = {info.pod.uid: pod_row for pod_row, info in enumerate(snapshot.pods.infos)}
-    gone_from: list[int] = []
-    gone_rows: list[int] = []
+    removed_from: list[int] = []
+    removed_rows: list[int] = []
     added: list[tuple[int, PodInfo]] = []
     by_node: dict[str, tuple[list[Pod], list[Pod]]] = {}
     for index, row in enumerate(rows):
         name = snapshot.names[row]
         here = list(snapshot.pods_of(row))
-        leaving = data.draw(st.lists(st.sampled_from(here), unique=True), label="gone") if here else []
-        gone_from += [index] * len(leaving)
-        gone_rows += [pod_rows[uid] for uid in leaving]
-        count = data.draw(st.integers(0, 2), label="come")
+        leaving = data.draw(st.lists(st.sampled_from(here), unique=True), label="removed") if here else []
+        removed_from += [index] * len(leaving)
+        removed_rows += [pod_rows[uid] for uid in leaving]
+        count = data.draw(st.integers(0, 2), label="added")
         coming = [data.draw(s.placed_pods(f"come{index}-{i}", name, about)) for i in range(count)]
         pods = [s.b.convert(manifest, Pod) for manifest in coming]
         added += [(index, PodInfo(pod)) for pod in pods]
         by_node[name] = ([snapshot.pods_of(row)[uid].pod for uid in leaving], pods)
     changes = HypotheticalPods(
-        snapshot, len(rows), np.array(gone_from, np.intp), np.array(gone_rows, np.intp), added
+        snapshot, len(rows), np.array(removed_from, np.intp), np.array(removed_rows, np.intp), added
     )
     return changes, by_node
 
@@ -329,19 +334,19 @@ def test_what_if_on_one_node_is_what_a_cluster_changed_that_way_says(plugin: str
         view = Nodes(snapshot, np.array([row]), changes)
         actual = ask_filter(framework, cycle, case.pod, view)[name]
 
-        gone, come = by_node[name]
-        leaving = {pod.uid for pod in gone}
+        removed, added = by_node[name]
+        leaving = {pod.uid for pod in removed}
         others = [each for each in case.objects if not (isinstance(each, Pod) and each.uid in leaving)]
-        changed = Cache([*others, *come]).snapshot()
-        afresh = prepared(framework, case.pod, Nodes(changed))
-        note(f"without {sorted(leaving)}, with {[pod.uid for pod in come]}")
-        assert actual == ask_filter(framework, afresh, case.pod, Nodes(changed))[name]
+        changed = Cache([*others, *added]).snapshot()
+        recomputed = prepared(framework, case.pod, Nodes(changed))
+        note(f"without {sorted(leaving)}, with {[pod.uid for pod in added]}")
+        assert actual == ask_filter(framework, recomputed, case.pod, Nodes(changed))[name]
 
     check()
 
 
 @each_filter(few=5, many=60)
-def test_what_if_on_many_nodes_judges_each_with_its_own_changes_alone(plugin: str, count: int) -> None:
+def test_what_if_on_many_nodes_evaluates_each_with_its_own_changes_alone(plugin: str, count: int) -> None:
     about = ABOUT[plugin]
 
     @examples(count)
@@ -361,10 +366,12 @@ def test_what_if_on_many_nodes_judges_each_with_its_own_changes_alone(plugin: st
         expected = {}
         for node in cluster.nodes:
             if node.name in by_node:
-                gone, come = by_node[node.name]
-                note(f"{node.name} without {[p.uid for p in gone]}, with {[p.uid for p in come]}")
-                judge = judge_of(plugin)
-                changed = judge(cluster.what_if(gone, come), case.pod, case.typed_args.get(plugin))
+                removed, added = by_node[node.name]
+                note(f"{node.name} without {[p.uid for p in removed]}, with {[p.uid for p in added]}")
+                oracle_plugin = oracle_plugin_of(plugin)
+                changed = oracle_plugin(
+                    cluster.what_if(removed, added), case.pod, case.typed_args.get(plugin)
+                )
                 expected[node.name] = changed.filter(node)
         assert ask_filter(framework, cycle, case.pod, view) == expected
         # A part of such a view has the changes of its nodes only.
@@ -390,8 +397,10 @@ def compare(decision: Decision, outcome: Outcome) -> None:
     assert decision.error is None, decision.error
     snapshot = decision.feasible.snapshot
     refusals = {name: decision.diagnosis.of(row) for name, row in snapshot.row_of.items()}
-    told = {name: (each.plugin, explain(each.reason)) for name, each in refusals.items() if each is not None}
-    assert told == outcome.refusals
+    refusals_by_node = {
+        name: (each.plugin, explain(each.reason)) for name, each in refusals.items() if each is not None
+    }
+    assert refusals_by_node == outcome.refusals
     assert sorted(decision.feasible.names) == sorted(outcome.feasible)
     assert decision.message == outcome.message
     assert decision.diagnosis.plugins == outcome.plugins
@@ -409,9 +418,9 @@ def test_the_default_profile_decides_as_the_oracles_do_pod_after_pod(case: Case,
     objects = list(case.objects)
     cache = Cache(objects)
     if moved:
-        cache.put(s.b.make_node("gone", labels={s.ZONE: "gone"}))
+        cache.put(s.b.make_node("removed", labels={s.ZONE: "removed"}))
         cache.snapshot()
-        cache.remove_node("gone")
+        cache.remove_node("removed")
     for pod in case.new_pods:
         decision = engine.decide(framework, pod, cache.snapshot())
         note(f"{pod.name} goes to {decision.node}: {decision.message}")

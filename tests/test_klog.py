@@ -63,15 +63,15 @@ def test_values(value: object, text: str, in_json: object) -> None:
     assert without_heads(stream.getvalue()) == [f'I "Said" key={text}']
     with written(0, "json") as stream:
         log.info(0, "Said", key=value)
-    said = json.loads(stream.getvalue())["key"]
-    assert said == (value if in_json is None and isinstance(value, str) else in_json)
+    logged = json.loads(stream.getvalue())["key"]
+    assert logged == (value if in_json is None and isinstance(value, str) else in_json)
 
 
 def test_a_value_of_several_lines() -> None:
     with written(0) as stream:
         log.info(0, "Using component config", config="a: 1\nb: 2\n", more=1)
-    said = without_heads(stream.getvalue())
-    assert said == ['I "Using component config" config=<', "\ta: 1", "\tb: 2", " > more=1"]
+    logged = without_heads(stream.getvalue())
+    assert logged == ['I "Using component config" config=<', "\ta: 1", "\tb: 2", " > more=1"]
 
 
 def test_an_error_in_text_and_json() -> None:
@@ -98,9 +98,9 @@ def test_an_error_that_should_not_have_occurred_says_where() -> None:
                 fails()
             except ValueError as error:
                 log.exception(error, "Background task failed")
-        said = stream.getvalue()
-        assert "Background task failed" in said
-        assert "in fails" in said
+        logged = stream.getvalue()
+        assert "Background task failed" in logged
+        assert "in fails" in logged
 
 
 def test_the_head_of_a_line_names_the_caller() -> None:
@@ -117,8 +117,8 @@ def test_each_verbosity_lets_through_what_is_not_above_it(verbosity: int) -> Non
     with written(verbosity, "json") as stream:
         for level in range(11):
             log.info(level, "Line")
-    said = [json.loads(line)["v"] for line in stream.getvalue().splitlines()]
-    assert said == list(range(min(verbosity, 10) + 1))
+    logged = [json.loads(line)["v"] for line in stream.getvalue().splitlines()]
+    assert logged == list(range(min(verbosity, 10) + 1))
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_levels_of_the_standard_library(level: int, verbosity: int) -> None:
 
 def test_what_plugins_log_follows_the_verbosity() -> None:
     plugin = logging.getLogger("moorage.berth")
-    for verbosity, said in ((3, ["I info"]), (4, ["I info", "I debug 1"])):
+    for verbosity, logged in ((3, ["I info"]), (4, ["I info", "I debug 1"])):
         with written(verbosity) as stream:
             plugin.info("info")
             plugin.debug("debug %d", 1)
-        assert without_heads(stream.getvalue()) == said
+        assert without_heads(stream.getvalue()) == logged
 
 
 def test_verbosity_by_file() -> None:

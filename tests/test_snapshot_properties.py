@@ -109,21 +109,21 @@ class ChangingCluster(RuleBasedStateMachine):
     @initialize()
     def some_nodes_and_pods_are_there(self) -> None:
         for name in NODE_NAMES[:3]:
-            self.node_comes_or_changes(name, {})
+            self.put_node(name, {})
         for uid in UIDS[:2]:
             self.pod_is_shown(uid, "n0", {}, "Running")
-        self.somebody_looks_at_last()
+        self.reader_catches_up()
 
     # Nodes
 
     @rule(name=NODE_NAME, parts=NODE_PARTS)
-    def node_comes_or_changes(self, name: str, parts: Parts) -> None:
+    def put_node(self, name: str, parts: Parts) -> None:
         self.nodes[name] = make_node(name, **parts)
         for cache in self.caches:
             cache.put(self.nodes[name])
 
     @rule(name=NODE_NAME)
-    def node_goes(self, name: str) -> None:
+    def remove_node(self, name: str) -> None:
         """Often one in the middle: then the last one's row moves into its place."""
         self.nodes.pop(name, None)
         for cache in self.caches:
@@ -155,7 +155,7 @@ class ChangingCluster(RuleBasedStateMachine):
                 cache.put_pod(pod)
 
     @rule(uid=UID)
-    def pod_goes(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         self.pods.pop(uid, None)
         self.assumed.discard(uid)
         for cache in self.caches:
@@ -203,7 +203,7 @@ class ChangingCluster(RuleBasedStateMachine):
             self.check(cache)
 
     @rule()
-    def somebody_looks_at_last(self) -> None:
+    def reader_catches_up(self) -> None:
         self.check(self.ignored)
 
     @invariant()
@@ -295,14 +295,14 @@ class ChangingObjects(RuleBasedStateMachine):
         return self.watched, self.ignored
 
     @rule(item=ITEM)
-    def object_comes_or_changes(self, item: Object) -> None:
+    def put_object(self, item: Object) -> None:
         key = (type(item), item.namespace, item.name)
         self.items[key] = self.stored[key] = item
         for cache in self.caches:
             cache.put(item)
 
     @rule(item=ITEM)
-    def object_goes(self, item: Object) -> None:
+    def remove_object(self, item: Object) -> None:
         key = (type(item), item.namespace, item.name)
         self.items.pop(key, None)
         self.stored.pop(key, None)
@@ -326,7 +326,7 @@ class ChangingObjects(RuleBasedStateMachine):
             cache.objects.of(type(item)).forget(item.namespace, item.name)
 
     @rule()
-    def somebody_looks_at_last(self) -> None:
+    def reader_catches_up(self) -> None:
         self.check(self.ignored)
 
     @invariant()

@@ -115,10 +115,10 @@ def update(obj: Manifest, old: Manifest, storage: str = "/pods", *, subresource:
     return write(obj, storage, "UPDATE", subresource=subresource, old=old)
 
 
-def refused(admit: Callable[..., None], attributes: Attributes, world: World) -> ApiError:
+def refused(admit: Callable[..., None], attributes: Attributes, harness: World) -> ApiError:
     """The error with which a write is refused."""
     with pytest.raises(ApiError) as caught:
-        admit(attributes, world)
+        admit(attributes, harness)
     return caught.value
 
 

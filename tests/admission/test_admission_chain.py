@@ -38,7 +38,7 @@ def test_plugins_are_called_in_order_and_only_for_what_they_handle() -> None:
         assert called == expected, call_of(attributes)
 
 
-def test_after_a_refusal_nobody_else_is_asked() -> None:
+def test_after_a_rejection_no_other_plugin_is_called() -> None:
     def refuse(attributes: Attributes, reader: Reader) -> None:
         raise ApiError(403, "Forbidden", "no")
 

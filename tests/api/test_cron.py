@@ -108,15 +108,15 @@ def test_a_walk_from_minute_to_minute_finds_the_same(schedule: str, zone: str, d
 
 def walk(schedule: Calendar, after: datetime, end: datetime) -> datetime | None:
     minutes = (after + count * MINUTE for count in range(1, (end - after) // MINUTE + 1))
-    return next((each for each in minutes if is_meant(schedule, each)), None)
+    return next((each for each in minutes if is_expected(schedule, each)), None)
 
 
 def walk_back(schedule: Calendar, after: datetime, end: datetime) -> datetime | None:
     minutes = (end - count * MINUTE for count in range((end - after) // MINUTE))
-    return next((each for each in minutes if is_meant(schedule, each)), None)
+    return next((each for each in minutes if is_expected(schedule, each)), None)
 
 
-def is_meant(schedule: Calendar, moment: datetime) -> bool:
+def is_expected(schedule: Calendar, moment: datetime) -> bool:
     local = moment.astimezone(schedule.zone)
     days = local.day in schedule.day.values, local.isoweekday() % 7 in schedule.weekday.values
     return (

@@ -68,7 +68,7 @@ def test_every_limit_has_a_shape_here() -> None:
 
 
 @pytest.mark.parametrize("limit", POD_LIMITS, ids=lambda limit: limit.what)
-def test_a_pod_at_a_limit_is_within_it_and_one_more_is_said_in_numbers(limit: Any) -> None:
+def test_a_pod_at_a_limit_is_within_it_and_one_more_is_reported_in_numbers(limit: Any) -> None:
     check_pod(make_pod("p", **SHAPES[limit.what](limit.max_count)))
     found = limit.max_count + 1
     message = f"pod has {found} {limit.what}, which exceeds the limit of {limit.max_count}"

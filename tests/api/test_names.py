@@ -108,5 +108,5 @@ def test_rules(rule: Rule, text: str, problems: list[str]) -> None:
     assert list(rule(text)) == problems
 
 
-def test_what_cannot_be_encoded_is_judged_too() -> None:
+def test_unencodable_names_are_validated_too() -> None:
     assert names.dns_label_problems("\ud800") == (LABEL,)

@@ -87,7 +87,7 @@ def test_events_about_one_pod_share_what_they_are_selected_by(cluster: Cluster) 
     assert all(one is other for one, other in pairs), "there are some six events of each pod, for an hour"
 
 
-def test_watcher_behind_the_dropped_history_is_told_to_list_again(cluster: Cluster) -> None:
+def test_a_watcher_behind_the_dropped_history_must_list_again(cluster: Cluster) -> None:
     cluster.server.store._most_history_bytes = 1_000_000
     first = cluster.create(MAPS, configmap("a", x="x" * 300_000))["metadata"]["resourceVersion"]
     watcher = cluster.watch(MAPS, resourceVersion=first)

@@ -53,7 +53,7 @@ class Writer(threading.Thread):
         self._random = Random(f"{number} {life}")
         self._prefix = f"w{number}-{life}"
         self._counted = counted
-        self.told = Acknowledged()
+        self.acknowledged = Acknowledged()
         self.failure: BaseException | None = None
 
     def run(self) -> None:
@@ -69,31 +69,31 @@ class Writer(threading.Thread):
                 self.failure = error
 
     def _write(self, core: client.CoreV1Api, step: int) -> None:
-        objects = self.told.objects
+        objects = self.acknowledged.objects
         living = [name for name, state in objects.items() if state is not None]
         action = self._random.choice(("create", "create", "update", "delete")) if living else "create"
         content = {"step": str(step), "filler": "x" * self._random.randrange(2000)}
         if action == "create":
-            name = self.told.unsure = f"{self._prefix}-{step}"
+            name = self.acknowledged.unsure = f"{self._prefix}-{step}"
             body = {"metadata": {"name": name}, "data": content}
             made = core.create_namespaced_config_map("default", body)
             objects[name] = (made.metadata.resource_version, content)
         elif action == "update":
-            name = self.told.unsure = self._random.choice(living)
+            name = self.acknowledged.unsure = self._random.choice(living)
             state = objects[name]
             assert state is not None
             body = {"metadata": {"name": name, "resourceVersion": state[0]}, "data": content}
             made = core.replace_namespaced_config_map(name, "default", body)
             objects[name] = (made.metadata.resource_version, content)
         else:
-            name = self.told.unsure = self._random.choice(living)
+            name = self.acknowledged.unsure = self._random.choice(living)
             core.delete_namespaced_config_map(name, "default")
             objects[name] = None
-        self.told.unsure = ""
+        self.acknowledged.unsure = ""
 
 
 @contextmanager
-def doomed_server(folder: Path, *options: str) -> Iterator[RunningServer]:
+def killable_server(folder: Path, *options: str) -> Iterator[RunningServer]:
     """A server that is killed in the end, if not before."""
     server = start_server(folder, *options)
     try:
@@ -114,18 +114,18 @@ def killed_while_writing(server: RunningServer, life: int, random: Random) -> li
     for writer in writers:
         writer.join()
         assert writer.failure is None, writer.failure
-    return [writer.told for writer in writers]
+    return [writer.acknowledged for writer in writers]
 
 
-def check(server: RunningServer, tellings: list[Acknowledged]) -> int:
+def check(server: RunningServer, acknowledged: list[Acknowledged]) -> int:
     """See that all that was told is so; the answer is the server's revision."""
     with connected(server) as api:
         found = client.CoreV1Api(api).list_namespaced_config_map("default")
     stored = {item.metadata.name: item for item in found.items}
     newest = 0
-    for telling in tellings:
-        for name, state in telling.objects.items():
-            if name == telling.unsure:
+    for each in acknowledged:
+        for name, state in each.objects.items():
+            if name == each.unsure:
                 continue  # Its last write may have happened or not.
             if state is None:
                 assert name not in stored, f"{name} is back"
@@ -144,22 +144,22 @@ def check(server: RunningServer, tellings: list[Acknowledged]) -> int:
 def test_no_acknowledged_write_is_lost(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     options = ("--data-dir", str(tmp_path / "data"))
-    tellings: list[Acknowledged] = []
+    acknowledged: list[Acknowledged] = []
     for life in range(KILLS + 1):
-        with doomed_server(tmp_path, *options) as server:
-            revision = check(server, tellings)
+        with killable_server(tmp_path, *options) as server:
+            revision = check(server, acknowledged)
             with connected(server) as api:
                 body = {"metadata": {"name": f"life-{life}"}}
                 made = client.CoreV1Api(api).create_namespaced_config_map("default", body)
             assert int(made.metadata.resource_version) > revision
             if life < KILLS:
-                tellings += killed_while_writing(server, life, random)
-    assert sum(len(telling.objects) for telling in tellings) > 20
+                acknowledged += killed_while_writing(server, life, random)
+    assert sum(len(each.objects) for each in acknowledged) > 20
 
 
 def test_secrets_and_custom_resources_survive(tmp_path: Path) -> None:
     options = ("--data-dir", str(tmp_path / "data"))
-    with doomed_server(tmp_path, *options) as server, connected(server) as api:
+    with killable_server(tmp_path, *options) as server, connected(server) as api:
         first = server.kubeconfig.read_text().replace(server.url, "")
         client.ApiextensionsV1Api(api).create_custom_resource_definition(crd())
         customs = client.CustomObjectsApi(api)
@@ -169,7 +169,7 @@ def test_secrets_and_custom_resources_survive(tmp_path: Path) -> None:
         issued = client.CoreV1Api(api).create_namespaced_service_account_token(
             "default", "default", {"spec": {}}
         )
-    with doomed_server(tmp_path, *options) as server, connected(server) as api:
+    with killable_server(tmp_path, *options) as server, connected(server) as api:
         assert server.kubeconfig.read_text().replace(server.url, "") == first
         customs = client.CustomObjectsApi(api)
         address = ("example.com", "v1", "default", "widgets")
@@ -234,7 +234,7 @@ def test_dependents_whose_owner_went_last_go_after_a_restart(tmp_path: Path) -> 
     cluster.close()
 
 
-def test_watchers_of_before_a_restart_list_anew(tmp_path: Path) -> None:
+def test_watchers_of_before_a_restart_list_again(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path)
     cluster = Cluster(settings)
     before = cluster.get(MAPS)["metadata"]["resourceVersion"]
@@ -284,11 +284,11 @@ def refused_start(folder: Path, *options: str) -> str:
 def test_taken_data_directory_and_taken_port(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with start_server(tmp_path, "--data-dir", data) as server:
-        said = refused_start(tmp_path, "--data-dir", data)
-        assert said == f"moorage apiserver: cannot use {data}/objects.db: another process uses it"
+        output = refused_start(tmp_path, "--data-dir", data)
+        assert output == f"moorage apiserver: cannot use {data}/objects.db: another process uses it"
         port = server.url.rpartition(":")[2]
-        said = refused_start(tmp_path, "--port", port)
-        assert said == f"moorage apiserver: cannot listen on 127.0.0.1:{port}: address already in use"
+        output = refused_start(tmp_path, "--port", port)
+        assert output == f"moorage apiserver: cannot listen on 127.0.0.1:{port}: address already in use"
         with connected(server) as api:
             assert client.VersionApi(api).get_code().major == "1"
 

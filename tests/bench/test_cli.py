@@ -112,7 +112,7 @@ def test_only_some_are_run(files: Files) -> None:
     assert names("--label", "-long") == ["Case/a"]
 
 
-def test_what_is_refused_or_fails_is_said(files: Files) -> None:
+def test_what_is_refused_or_fails_is_reported(files: Files) -> None:
     size = [{"name": "tiny"}]
     config = files.cases(
         {"name": "A", "workloadTemplate": [MEASURED], "workloads": size},

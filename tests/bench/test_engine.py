@@ -18,7 +18,7 @@ from moorage.scheduler.scheduler import Scheduler
 from tests.bench.files import BENCH, MEASURED, NODES, Files, node, pod, run
 
 
-class World:
+class EngineRun:
     """A run whose cluster can be looked at afterwards."""
 
     def __init__(self, files: Files, *ops: dict[str, Any], **fields: Any) -> None:
@@ -108,40 +108,42 @@ def test_only_what_is_measured_counts(files: Files) -> None:
 
 
 def test_without_templates_there_are_plain_nodes_and_pods(files: Files) -> None:
-    world = World(
+    harness = EngineRun(
         files,
         {"opcode": "createNodes", "count": 1},
         {"opcode": "createPods", "count": 2, "collectMetrics": True},
     )
-    (made,) = world.all(NODE)
+    (made,) = harness.all(NODE)
     assert made.name.startswith("node-0-")
     assert made.labels["kubernetes.io/hostname"] == made.name
-    assert {each.spec.node_name for each in world.all(POD)} == {made.name}
-    assert {each.metadata.namespace for each in world.pods("namespace-1")} == {"namespace-1"}
+    assert {each.spec.node_name for each in harness.all(POD)} == {made.name}
+    assert {each.metadata.namespace for each in harness.pods("namespace-1")} == {"namespace-1"}
 
 
 def test_the_default_template_is_used(files: Files) -> None:
     files.template("other.yaml", pod(labels={"app": "other"}))
-    world = World(
+    harness = EngineRun(
         files,
         NODES,
         {"opcode": "createPods", "count": 1, "namespace": "a"},
         {**MEASURED, "namespace": "b"},
         defaultPodTemplatePath="other.yaml",
     )
-    assert [each.metadata.labels for each in world.pods("a")] == [{"app": "other"}]
-    assert {each.metadata.labels.get("app") for each in world.pods("b")} == {None}
+    assert [each.metadata.labels for each in harness.pods("a")] == [{"app": "other"}]
+    assert {each.metadata.labels.get("app") for each in harness.pods("b")} == {None}
 
 
 def test_nodes_are_labelled_in_turn(files: Files) -> None:
     strategy = {"labelKey": "zone", "labelValues": ["x", "y"]}
-    world = World(files, {**NODES, "count": 3, "labelNodePrepareStrategy": strategy}, MEASURED)
-    assert sorted(each.labels["zone"] for each in world.all(NODE)) == ["x", "x", "y"]
+    harness = EngineRun(files, {**NODES, "count": 3, "labelNodePrepareStrategy": strategy}, MEASURED)
+    assert sorted(each.labels["zone"] for each in harness.all(NODE)) == ["x", "x", "y"]
 
 
 def test_nodes_are_labelled_each_its_own_way(files: Files) -> None:
-    world = World(files, {**NODES, "count": 3, "uniqueNodeLabelStrategy": {"labelKey": "who"}}, MEASURED)
-    assert len({each.labels["who"] for each in world.all(NODE)}) == 3
+    harness = EngineRun(
+        files, {**NODES, "count": 3, "uniqueNodeLabelStrategy": {"labelKey": "who"}}, MEASURED
+    )
+    assert len({each.labels["who"] for each in harness.all(NODE)}) == 3
 
 
 def test_nodes_take_volumes(files: Files) -> None:
@@ -169,25 +171,27 @@ def test_nodes_take_volumes(files: Files) -> None:
         },
     )
     volumes = {"persistentVolumeTemplatePath": "pv.yaml", "persistentVolumeClaimTemplatePath": "pvc.yaml"}
-    world = World(
+    harness = EngineRun(
         files,
         {**NODES, "nodeAllocatableStrategy": strategy},
         {**MEASURED, "count": 2, "namespace": "a", **volumes},
     )
-    nodes = {each.name: each for each in world.all(NODE)}
+    nodes = {each.name: each for each in harness.all(NODE)}
     assert {"cpu", "example.com/thing"} <= nodes.popitem()[1].status.allocatable.keys()
-    assert {each.name for each in world.all(CSI_NODE)} == {each.name for each in world.all(NODE)}
-    assert len({each.spec.node_name for each in world.all(POD)}) == 2  # One volume a node.
-    handles = {each.spec.csi.volume_handle for each in world.all(PERSISTENT_VOLUME)}
+    assert {each.name for each in harness.all(CSI_NODE)} == {each.name for each in harness.all(NODE)}
+    assert len({each.spec.node_name for each in harness.all(POD)}) == 2  # One volume a node.
+    handles = {each.spec.csi.volume_handle for each in harness.all(PERSISTENT_VOLUME)}
     assert handles == {"a-vol-0", "a-vol-1"}
 
 
 def test_objects_know_their_number(files: Files) -> None:
     files.template("numbered.yaml", "kind: Node\nmetadata: {name: 'n-{{ .Index }}-{{ .Count }}'}\n")
     files.template("pod.yaml", "kind: Pod\nmetadata: {name: 'p-{{ .Index }}'}\nspec: {nodeName: n-0-2}\n")
-    world = World(files, {"opcode": "createNodes", "count": 2, "nodeTemplatePath": "numbered.yaml"}, MEASURED)
-    assert {each.name for each in world.all(NODE)} == {"n-0-2", "n-1-2"}
-    assert {each.name for each in world.all(POD)} == {"p-0", "p-1", "p-2"}
+    harness = EngineRun(
+        files, {"opcode": "createNodes", "count": 2, "nodeTemplatePath": "numbered.yaml"}, MEASURED
+    )
+    assert {each.name for each in harness.all(NODE)} == {"n-0-2", "n-1-2"}
+    assert {each.name for each in harness.all(POD)} == {"p-0", "p-1", "p-2"}
 
 
 def test_sets_of_pods_in_namespaces(files: Files) -> None:
@@ -204,8 +208,8 @@ def test_sets_of_pods_in_namespaces(files: Files) -> None:
         "count": 2,
         "namespaceTemplatePath": "team.yaml",
     }
-    world = World(files, NODES, spaces, sets, {**MEASURED, "namespace": "team-1"})
-    assert (len(world.pods("team-0")), len(world.pods("team-1"))) == (2, 5)
+    harness = EngineRun(files, NODES, spaces, sets, {**MEASURED, "namespace": "team-1"})
+    assert (len(harness.pods("team-0")), len(harness.pods("team-1"))) == (2, 5)
 
 
 def test_any_objects(files: Files) -> None:
@@ -213,7 +217,7 @@ def test_any_objects(files: Files) -> None:
         "service.yaml", {"apiVersion": "v1", "kind": "Service", "metadata": {"generateName": "s-"}}
     )
     files.template("map.yaml", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}})
-    world = World(
+    harness = EngineRun(
         files,
         NODES,
         {"opcode": "createAny", "namespace": "a", "templatePath": "service.yaml", "countParam": "$services"},
@@ -221,8 +225,10 @@ def test_any_objects(files: Files) -> None:
         MEASURED,
         workloads=[{"name": "tiny", "params": {"services": 2}}],
     )
-    assert [each.namespace for each in world.all(SERVICE)] == ["a", "a"]
-    assert "ConfigMap objects are left out: scheduling does not read them" in world.report.workloads[0].notes
+    assert [each.namespace for each in harness.all(SERVICE)] == ["a", "a"]
+    assert (
+        "ConfigMap objects are left out: scheduling does not read them" in harness.report.workloads[0].notes
+    )
 
 
 def test_pods_that_wait_until_a_node_is_updated(files: Files) -> None:
@@ -257,7 +263,7 @@ def test_pods_are_updated_and_resized(files: Files) -> None:
     files.template("ungated.yaml", pod("waits", {"is": "open"}, cpu="800m"))
     files.template("large.yaml", pod("large", cpu="900m"))
     files.template("small.yaml", pod("large", cpu="10m"))
-    world = World(
+    harness = EngineRun(
         files,
         {**NODES, "count": 1},
         {"opcode": "createPods", "count": 1, "podTemplatePath": "large.yaml", "namespace": "a"},
@@ -274,8 +280,8 @@ def test_pods_are_updated_and_resized(files: Files) -> None:
         {"opcode": "barrier", "labelSelector": {"is": "open"}},
         {**MEASURED, "count": 1},
     )
-    (large,) = world.pods("a")
-    (waits,) = world.pods("b")
+    (large,) = harness.pods("a")
+    (waits,) = harness.pods("b")
     assert large.spec.node_name == waits.spec.node_name != ""
 
 
@@ -316,21 +322,21 @@ def test_all_pods_are_deleted_at_once(files: Files) -> None:
         "namespace": "a",
         "skipWaitToCompletion": True,
     }
-    world = World(files, NODES, gated, {"opcode": "deletePods", "namespace": "a"}, MEASURED)
-    assert world.pods("a") == []
+    harness = EngineRun(files, NODES, gated, {"opcode": "deletePods", "namespace": "a"}, MEASURED)
+    assert harness.pods("a") == []
 
 
 def test_important_pods_make_room_for_themselves(files: Files) -> None:
     files.template("victim.yaml", pod(cpu="500m", terminationGracePeriodSeconds=0))
     files.template("important.yaml", pod(cpu="900m", priority=10))
-    world = World(
+    harness = EngineRun(
         files,
         NODES,
         {"opcode": "createPods", "count": 4, "podTemplatePath": "victim.yaml", "namespace": "victims"},
         {**MEASURED, "count": 2, "podTemplatePath": "important.yaml"},
     )
-    assert world.report.workloads[0].pods == 2
-    assert world.pods("victims") == []
+    assert harness.report.workloads[0].pods == 2
+    assert harness.pods("victims") == []
 
 
 def test_churn_that_creates(files: Files) -> None:
@@ -362,7 +368,7 @@ def test_churn_that_recreates(files: Files) -> None:
     }
     files.template("pod.yaml", pod(cpu="100"))
     files.template("fits.yaml", pod())
-    world = World(
+    harness = EngineRun(
         files,
         NODES,
         churn,
@@ -370,9 +376,9 @@ def test_churn_that_recreates(files: Files) -> None:
         {**MEASURED, "podTemplatePath": "fits.yaml"},
         workloads=[{"name": "tiny", "params": {"time": "100ms"}}],
     )
-    assert len(world.pods("namespace-1")) <= 1
-    assert len(world.all(NODE)) <= 3
-    assert world.store.version > 20
+    assert len(harness.pods("namespace-1")) <= 1
+    assert len(harness.all(NODE)) <= 3
+    assert harness.store.version > 20
 
 
 def test_a_steady_state(files: Files) -> None:
@@ -437,7 +443,7 @@ FAILURES: list[tuple[str, list[dict[str, Any]], str]] = [
 @pytest.mark.parametrize(
     ("ops", "reason"), [each[1:] for each in FAILURES], ids=[each[0] for each in FAILURES]
 )
-def test_what_fails_is_said(files: Files, ops: list[dict[str, Any]], reason: str) -> None:
+def test_what_fails_is_reported(files: Files, ops: list[dict[str, Any]], reason: str) -> None:
     files.template("foreign.yaml", pod(schedulerName="nobody"))
     assert reason in files.failure(*ops)
 

@@ -87,7 +87,7 @@ def test_both_schedulers_run_the_same_file_in_turn(files: Files, reference: Refe
     ]
 
 
-def test_the_binary_is_told_to_run_one_workload_in_the_directory_of_its_file(
+def test_the_binary_is_reported_to_run_one_workload_in_the_directory_of_its_file(
     files: Files, reference: Reference
 ) -> None:
     config = files.case(NODES, MEASURED, workloads=[{"name": "5k/10+1"}])

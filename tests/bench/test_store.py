@@ -25,10 +25,10 @@ class Place:
     def __init__(self) -> None:
         self.store = ObjectStore(lambda: NOW)
         self.client = StoreClient(self.store)
-        self.heard: list[tuple[str, str]] = []
+        self.recorded: list[tuple[str, str]] = []
 
     def watch(self, kind: Kind) -> None:
-        self.store.watch(kind, [lambda type, obj, before: self.heard.append((type, obj.name))])
+        self.store.watch(kind, [lambda type, obj, before: self.recorded.append((type, obj.name))])
 
     def add(self, kind: Kind, manifest: dict[str, Any], namespace: str = "a") -> Any:
         return self.store.create(kind, namespace, convert(manifest, KINDS[kind.name]))
@@ -87,13 +87,13 @@ def test_gated_pods_say_so(place: Place) -> None:
     )
 
 
-def test_changes_are_heard_at_once_and_in_order(place: Place) -> None:
+def test_changes_are_received_at_once_and_in_order(place: Place) -> None:
     one = place.pod("one")
     place.watch(POD)
     place.pod("two")
     place.bind(one)
     place.store.delete(POD, "a", "two")
-    assert place.heard == [("ADDED", "one"), ("ADDED", "two"), ("MODIFIED", "one"), ("DELETED", "two")]
+    assert place.recorded == [("ADDED", "one"), ("ADDED", "two"), ("MODIFIED", "one"), ("DELETED", "two")]
 
 
 def test_binding(place: Place) -> None:
@@ -208,7 +208,7 @@ def test_informers_have_the_objects_themselves(place: Place) -> None:
 
     async def look(client: Client) -> Informer[Any]:
         informer: StoreInformer[Any] = StoreInformer(client, POD, VirtualClock(), decode=lambda raw: None)
-        informer.listeners.append(lambda type, obj, before: place.heard.append((type, obj.name)))
+        informer.listeners.append(lambda type, obj, before: place.recorded.append((type, obj.name)))
         running = asyncio.create_task(informer.run())
         await informer.synced()
         running.cancel()
@@ -216,4 +216,4 @@ def test_informers_have_the_objects_themselves(place: Place) -> None:
 
     informer = place.do(look(place.client))
     assert informer.get("a", "p") is place.store.get(POD, "a", "p")
-    assert place.heard == [("ADDED", "p")]
+    assert place.recorded == [("ADDED", "p")]

@@ -185,14 +185,14 @@ def outcome(expression: str, judged: Device) -> tuple[bool | str, int]:
 
 @examples(200)
 @given(pairs())
-def test_devices_that_differ_in_what_is_not_told_apart_are_judged_alike_at_the_same_cost(
+def test_devices_that_differ_in_what_is_not_distinguished_are_evaluated_alike_at_the_same_cost(
     pair: tuple[str, Device, Device],
 ) -> None:
     expression, one, other = pair
     assert outcome(expression, one) == outcome(expression, other)
 
 
-def test_what_an_expression_costs_can_be_told() -> None:
+def test_the_cost_of_an_expression_is_known() -> None:
     """The property above compares numbers that differ where different things are read."""
     short, long = (convert(device("d", {"model": "m" * size}), Device) for size in (1, 200))
     expression = f'{A}.model == "{"m" * 200}"'

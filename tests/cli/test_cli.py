@@ -240,7 +240,7 @@ def test_decide_asks_extenders(tmp_path: Path) -> None:
     assert (result.exit_code, refused in result.stdout) == (1, True), result
 
 
-def test_decide_says_whom_preemption_would_evict(tmp_path: Path) -> None:
+def test_decide_prints_the_pods_that_preemption_would_evict(tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text(
         "kind: Pod\nmetadata: {name: boss, namespace: x}\nspec: {priorityClassName: system-node-critical, "

@@ -108,9 +108,9 @@ def test_the_summary_of_a_command_is_how_its_own_help_begins(name: str) -> None:
     assert deferred.load().help.partition("\n\n")[0].replace("\n", " ") == deferred.help
 
 
-def test_public_names_come_from_where_type_checkers_are_told() -> None:
+def test_public_names_are_imported_from_where_type_checkers_find_them() -> None:
     tree = ast.parse(Path(inspect.getfile(moorage)).read_text(encoding="utf-8"))
-    told = {
+    declared = {
         (statement.module, name.name)
         for block in tree.body
         if isinstance(block, ast.If)
@@ -119,8 +119,8 @@ def test_public_names_come_from_where_type_checkers_are_told() -> None:
         for name in statement.names
     }
 
-    assert {(home, name) for home, names in moorage._HOMES.items() for name in names} == told
-    assert sorted(name for _, name in told) == sorted(set(moorage.__all__) - {"__version__"})
+    assert {(home, name) for home, names in moorage._HOMES.items() for name in names} == declared
+    assert sorted(name for _, name in declared) == sorted(set(moorage.__all__) - {"__version__"})
 
 
 def test_an_unknown_name_is_reported_as_for_any_module() -> None:

@@ -64,21 +64,21 @@ class ClientHarness:
         items = await self.client.list(CONFIG_MAP, "default")
         return {item["metadata"]["name"]: item for item in items}
 
-    def informer(self, transport: Transport | None = None, seed: int = 1) -> Heard:
+    def informer(self, transport: Transport | None = None, seed: int = 1) -> RecordingInformer:
         client = Client(transport, self.server.token) if transport else self.client
-        return Heard(Informer(client, CONFIG_MAP, self.clock, random=Random(seed)))
+        return RecordingInformer(Informer(client, CONFIG_MAP, self.clock, random=Random(seed)))
 
 
-class Heard:
+class RecordingInformer:
     """An informer, and all that it tells of the namespace `default`, checked as it comes."""
 
     def __init__(self, informer: Informer[Manifest]) -> None:
         self.informer = informer
         self.reported: list[tuple[EventType, str, int]] = []
         self._last: dict[tuple[str, str], Manifest] = {}
-        informer.listeners.append(self._hear)
+        informer.listeners.append(self._record)
 
-    def _hear(self, type: EventType, obj: Manifest, before: Manifest | None) -> None:
+    def _record(self, type: EventType, obj: Manifest, before: Manifest | None) -> None:
         meta = obj["metadata"]
         key = (meta["namespace"], meta["name"])
         assert before is self._last.get(key), f"{key}: what was there before is not what was told last"
@@ -121,24 +121,24 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def in_world(
+def in_harness(
     scenario: Callable[[ClientHarness], Coroutine[Any, Any, None]], *, seed: int = 1, history: int = 20_000
 ) -> None:
     """Run a scenario to its end."""
 
     async def run() -> None:
-        world = ClientHarness(seed, history)
+        harness = ClientHarness(seed, history)
         try:
-            await scenario(world)
+            await scenario(harness)
         finally:
-            world.server.close()
+            harness.server.close()
 
     asyncio.run(run())
 
 
 @asynccontextmanager
-async def running(heard: Heard) -> AsyncIterator[None]:
-    task = asyncio.ensure_future(heard.informer.run())
+async def running(recorded: RecordingInformer) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(recorded.informer.run())
     try:
         await settled()
         yield
@@ -147,6 +147,6 @@ async def running(heard: Heard) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def in_default(heard: Heard) -> dict[str, int]:
-    items = heard.informer.objects.items()
+def in_default(recorded: RecordingInformer) -> dict[str, int]:
+    items = recorded.informer.objects.items()
     return {name: version_of(obj) for (namespace, name), obj in items if namespace == "default"}

@@ -68,7 +68,7 @@ class Changed:
         return request
 
 
-def said(type: str, obj: object) -> bytes:
+def watch_event(type: str, obj: object) -> bytes:
     """An event of a watch."""
     return msgspec.json.encode({"type": type, "object": obj}) + b"\n"
 

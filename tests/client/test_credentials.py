@@ -91,7 +91,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("content", "message"), WRONG.values(), ids=WRONG)
-def test_a_file_that_makes_no_sense_is_told_in_a_line(tmp_path: Path, content: Any, message: str) -> None:
+def test_a_file_that_makes_no_sense_is_reported_in_a_line(tmp_path: Path, content: Any, message: str) -> None:
     path = tmp_path / "config"
     path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
     with pytest.raises(KubeconfigError) as caught:
@@ -128,7 +128,7 @@ UNUSABLE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("cluster", "user", "message"), UNUSABLE.values(), ids=UNUSABLE)
-def test_what_cannot_be_used_is_told_in_a_line(
+def test_what_cannot_be_used_is_reported_in_a_line(
     tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(KubeconfigError) as caught:
@@ -137,7 +137,7 @@ def test_what_cannot_be_used_is_told_in_a_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(KubeconfigError, match=r"there is no kubeconfig at .*nowhere"):
         find_access(tmp_path / "nowhere")
 
@@ -356,7 +356,7 @@ NOT_IN_A_POD: dict[str, tuple[dict[str, str], list[str], str]] = {
 
 
 @pytest.mark.parametrize(("environ", "files", "message"), NOT_IN_A_POD.values(), ids=NOT_IN_A_POD)
-def test_what_a_pod_lacks_is_told(
+def test_what_a_pod_lacks_is_reported(
     tmp_path: Path, authority: Authority, environ: dict[str, str], files: list[str], message: str
 ) -> None:
     for name in files:
@@ -511,7 +511,7 @@ PLUGIN_TROUBLE: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("script", "message"), PLUGIN_TROUBLE.values(), ids=PLUGIN_TROUBLE)
-def test_trouble_with_a_plugin_is_told_in_a_line(tmp_path: Path, script: str, message: str) -> None:
+def test_trouble_with_a_plugin_is_reported_in_a_line(tmp_path: Path, script: str, message: str) -> None:
     user = _plugin(tmp_path, {}, installHint="Install it.\n")
     (tmp_path / "plugin").write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(NoAccess) as caught:
@@ -520,7 +520,7 @@ def test_trouble_with_a_plugin_is_told_in_a_line(tmp_path: Path, script: str, me
     assert "\n" not in str(caught.value)
 
 
-def test_a_plugin_that_is_not_installed_is_told_with_its_hint(tmp_path: Path) -> None:
+def test_a_plugin_that_is_not_installed_is_reported_with_its_hint(tmp_path: Path) -> None:
     user = _plugin(tmp_path, {}, installHint="Install it.")
     (tmp_path / "plugin").unlink()
     with pytest.raises(NoAccess, match=r"exec plugin .*plugin' failed: .*Install it\."):

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.client.retry import RetryingTransport
 from tests.client.faults import Faults, FaultyTransport
-from tests.client.harness import ClientHarness, Heard, in_world, versions
+from tests.client.harness import ClientHarness, RecordingInformer, in_harness, versions
 
 SEEDS = range(4)
 WRITES = 60
@@ -47,61 +47,61 @@ EXPIRING = {
 }
 
 
-async def _lived_through(world: ClientHarness, faults: Faults, seed: int) -> Heard:
+async def _lived_through(harness: ClientHarness, faults: Faults, seed: int) -> RecordingInformer:
     """An informer that followed a busy server on a bad network, some time after all was well again."""
-    transport = FaultyTransport(world.server.api, world.clock, NONE, seed)
-    heard = world.informer(RetryingTransport(transport, world.clock, world.random), seed)
-    running = asyncio.ensure_future(heard.informer.run())
+    transport = FaultyTransport(harness.server.api, harness.clock, NONE, seed)
+    recorded = harness.informer(RetryingTransport(transport, harness.clock, harness.random), seed)
+    running = asyncio.ensure_future(recorded.informer.run())
     try:
-        await world.passes(1)
-        assert heard.informer.version > 0
-        heard.reported.clear()
+        await harness.passes(1)
+        assert recorded.informer.version > 0
+        recorded.reported.clear()
         transport.faults = faults
         for _ in range(WRITES):
-            await world.write()
-            await world.passes(world.random.choice((0.25, 0.5, 3.0)))
+            await harness.write()
+            await harness.passes(harness.random.choice((0.25, 0.5, 3.0)))
         assert transport.injected, "nothing went wrong, so nothing was tested"
         transport.faults = NONE
         # Longer than the longest pause, and than a silent watch is believed in.
-        await world.passes(160, step=1.0)
-        await world.write()
-        await world.passes(1)
+        await harness.passes(160, step=1.0)
+        await harness.write()
+        await harness.passes(1)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-    return heard
+    return recorded
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("faults", RESUMABLE.values(), ids=RESUMABLE)
-def test_every_change_is_told_once_and_in_order(faults: Faults, seed: int) -> None:
-    async def scenario(world: ClientHarness) -> None:
-        heard = await _lived_through(world, faults, seed)
-        assert heard.known == versions(await world.objects()) | _others(heard)
-        assert heard.reported == world.history
+def test_every_change_is_reported_once_and_in_order(faults: Faults, seed: int) -> None:
+    async def scenario(harness: ClientHarness) -> None:
+        recorded = await _lived_through(harness, faults, seed)
+        assert recorded.known == versions(await harness.objects()) | _others(recorded)
+        assert recorded.reported == harness.history
 
-    in_world(scenario, seed=seed)
+    in_harness(scenario, seed=seed)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("faults", EXPIRING.values(), ids=EXPIRING)
 @pytest.mark.parametrize("history", [5, 20_000])
 def test_what_is_known_in_the_end_is_what_the_server_has(faults: Faults, history: int, seed: int) -> None:
-    async def scenario(world: ClientHarness) -> None:
-        heard = await _lived_through(world, faults, seed)
-        assert heard.known == versions(await world.objects()) | _others(heard)
-        happened = {(name, version) for type, name, version in world.history if type != "DELETED"}
-        reported = [(name, version) for type, name, version in heard.reported if type != "DELETED"]
+    async def scenario(harness: ClientHarness) -> None:
+        recorded = await _lived_through(harness, faults, seed)
+        assert recorded.known == versions(await harness.objects()) | _others(recorded)
+        happened = {(name, version) for type, name, version in harness.history if type != "DELETED"}
+        reported = [(name, version) for type, name, version in recorded.reported if type != "DELETED"]
         assert len(set(reported)) == len(reported), "a change was reported twice"
         assert set(reported) <= happened, "a change was reported that never was"
 
-    in_world(scenario, seed=seed, history=history)
+    in_harness(scenario, seed=seed, history=history)
 
 
-def _others(heard: Heard) -> dict[str, int]:
+def _others(recorded: RecordingInformer) -> dict[str, int]:
     """What the server made itself, in other namespaces."""
     return {
         name: int(obj["metadata"]["resourceVersion"])
-        for (namespace, name), obj in heard.informer.objects.items()
+        for (namespace, name), obj in recorded.informer.objects.items()
         if namespace != "default"
     }

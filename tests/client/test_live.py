@@ -77,7 +77,7 @@ def test_a_server_of_another_authority_is_not_talked_to(server: RunningServer, t
         uvloop.run(_listed(path))
 
 
-def test_who_has_a_wrong_token_is_not_let_in(server: RunningServer, tmp_path: Path) -> None:
+def test_a_request_that_has_a_wrong_token_is_not_let_in(server: RunningServer, tmp_path: Path) -> None:
     with pytest.raises(RequestError) as caught:
         uvloop.run(_listed(_changed(server, tmp_path, "user", token="wrong")))
     assert (caught.value.code, caught.value.reason) == (401, "Unauthorized")
@@ -100,7 +100,7 @@ def test_a_plugin_lets_us_in_and_is_asked_again_when_its_token_is_refused(
     uvloop.run(_listed(_changed(server, tmp_path, "user", token="", exec=command)))
 
 
-def test_somebody_else_can_be_impersonated(server: RunningServer, tmp_path: Path) -> None:
+def test_another_user_can_be_impersonated(server: RunningServer, tmp_path: Path) -> None:
     async def run() -> Manifest:
         path = _changed(server, tmp_path, "user", **{"as": "jane", "as-groups": ["a", "b"]})
         async with connected(find_access(path)) as client:

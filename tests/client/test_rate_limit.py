@@ -52,7 +52,7 @@ def test_a_bucket_that_was_not_used_is_full_and_no_fuller() -> None:
     assert asyncio.run(run()) == [0, 100, 100, 101]
 
 
-def test_who_no_longer_waits_gives_its_turn_back() -> None:
+def test_a_request_that_no_longer_waits_gives_its_turn_back() -> None:
     async def run() -> list[float]:
         clock = VirtualClock()
         transport = ScriptedTransport(clock, [Response(200, b"{}")])

@@ -8,7 +8,9 @@ from moorage.client.watch_events import EventLines, WatchEvent, is_newer, read_m
 from moorage.http.errors import ConnectionFailed, RequestError
 
 OBJECT = b'{"kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"7"}}'
-TELLING = b'{"metadata":{"name":"p","annotations":{"a":"\\",\\"object\\":{}}","object":"b"}},"object":{}}'
+NESTED_METADATA = (
+    b'{"metadata":{"name":"p","annotations":{"a":"\\",\\"object\\":{}}","object":"b"}},"object":{}}'
+)
 NAMELESS = b'{"kind":"Pod"}'
 
 LINES = {
@@ -18,7 +20,11 @@ LINES = {
     "with a space at its end": (b'{"type":"ADDED","object":' + OBJECT + b"} ", "ADDED", OBJECT),
     "the object first": (b'{"object":' + OBJECT + b',"type":"ADDED"}', "ADDED", OBJECT),
     "with more behind the object": (b'{"type":"ADDED","object":' + OBJECT + b',"more":{}}', "ADDED", OBJECT),
-    "an object that has an object": (b'{"type":"ADDED","object":' + TELLING + b"}", "ADDED", TELLING),
+    "an object that has an object": (
+        b'{"type":"ADDED","object":' + NESTED_METADATA + b"}",
+        "ADDED",
+        NESTED_METADATA,
+    ),
     "of a type that nobody knows": (b'{"type":"MOVED","object":' + OBJECT + b"}", "MOVED", OBJECT),
     "an object without metadata": (b'{"type":"ADDED","object":' + NAMELESS + b"}", "ADDED", NAMELESS),
 }

@@ -166,7 +166,7 @@ def test_columns_cannot_be_changed_by_readers() -> None:
         snapshot.allocatable.of("cpu")[0] = 5
 
 
-def test_written_rows_are_told_of_and_moved_ones_end_what_was_known() -> None:
+def test_written_rows_are_reported_and_moved_ones_end_what_was_known() -> None:
     cache = Cache([make_node("a"), make_node("b"), make_node("c")])
     before, nodes_before = cache.snapshot().changes.position, cache.snapshot().node_changes.position
     assert cache.snapshot().changes.since(before) == []

@@ -10,7 +10,7 @@ from tests.builders import HOSTNAME, REQUIRED, make_node, make_pod, pod_term
 APART = {"podAntiAffinity": {REQUIRED: [pod_term(HOSTNAME, {"matchLabels": {"app": "a"}})]}}
 
 
-def test_a_reader_is_told_what_is_new_or_that_it_is_too_late() -> None:
+def test_a_reader_gets_what_is_new_unless_it_is_too_late() -> None:
     journal: Journal[str] = Journal(kept=2)
     assert journal.since(journal.position) == []
     for letter in "abcd":

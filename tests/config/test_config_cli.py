@@ -102,7 +102,7 @@ def test_check_of_an_old_file_says_how_to_convert() -> None:
     assert "run `moorage config convert FILE`" in result.stderr
 
 
-GHOST = """
+UNKNOWN_PLUGIN = """
 class Ghost:
     name = "Ghost"
 
@@ -112,7 +112,7 @@ class Ghost:
     def filter(self, cycle, pod, nodes):
         raise LookupError
 """
-HAUNTED = """
+UNKNOWN_PLUGIN_CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -123,8 +123,8 @@ profiles:
 
 def test_check_knows_which_plugins_there_are(tmp_path: Path) -> None:
     file, plugin = tmp_path / "haunted.yaml", tmp_path / "ghost.py"
-    file.write_text(HAUNTED)
-    plugin.write_text(GHOST)
+    file.write_text(UNKNOWN_PLUGIN_CONFIG)
+    plugin.write_text(UNKNOWN_PLUGIN)
     result = runner.invoke(cli.app, ["check", str(file)])
     assert (result.exit_code, result.stdout) == (1, "")
     [complaint] = result.stderr.splitlines()
@@ -137,7 +137,7 @@ def test_check_knows_which_plugins_there_are(tmp_path: Path) -> None:
 
 def test_check_of_a_plugin_that_cannot_be_used(good: Path, tmp_path: Path) -> None:
     plugin = tmp_path / "ghost.py"
-    plugin.write_text(f"{GHOST}\n    def events(self):\n        raise KeyError('when')\n")
+    plugin.write_text(f"{UNKNOWN_PLUGIN}\n    def events(self):\n        raise KeyError('when')\n")
     result = runner.invoke(cli.app, ["check", str(good), "--plugin", str(plugin)])
     assert result.exit_code == 1
     assert result.stderr == f"{good}: plugin Ghost: events failed: KeyError: 'when' (ghost.py:12)\n"

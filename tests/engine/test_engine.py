@@ -224,8 +224,8 @@ def test_pods_nominated_to_a_node_count_there_unless_they_are_less_important() -
 
 def test_a_node_must_also_pass_without_the_pods_nominated_to_it() -> None:
     cache = Cache([make_node("a", labels={"zone": "z"}), make_node("b")])
-    friend = make_pod("friend", uid="f", labels={"app": "db"}, priority=9)
-    cache.nominations.put(friend, "a")
+    matching_pod = make_pod("friend", uid="f", labels={"app": "db"}, priority=9)
+    cache.nominations.put(matching_pod, "a")
     near = {
         "podAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [

@@ -123,7 +123,7 @@ def test_what_thousands_of_terms_and_keys_made_is_gone_when_the_pods_are() -> No
 
 
 @pytest.mark.parametrize("when", [True, False], ids=["hard", "soft"])
-def test_as_many_spread_constraints_as_allowed_are_judged(when: bool) -> None:
+def test_as_many_spread_constraints_as_allowed_are_evaluated(when: bool) -> None:
     """More than an array can have dimensions, too."""
     cache = Cache([make_node(name, labels={ZONE: name}) for name in "ab"])
     wanted = [spread(ZONE, {"matchLabels": {"app": "x"}}, hard=when) for _ in range(50)]

@@ -142,9 +142,9 @@ def test_only_nodes_that_were_searched_count_as_refused() -> None:
 
 
 def test_a_nominated_node_that_is_refused_counts_though_the_search_does_not_reach_it() -> None:
-    judge = ByName()
-    judge.refused = {"n250"}
-    framework, engine = framework_of(judge, Flat(), percentage=1), Engine(seed=0)
+    plugin = ByName()
+    plugin.refused = {"n250"}
+    framework, engine = framework_of(plugin, Flat(), percentage=1), Engine(seed=0)
     pod = make_pod("p", status={"nominatedNodeName": "n250"})
     snapshot = Cache(numbered(300)).snapshot()
     decision = engine.decide(framework, pod, snapshot)
@@ -153,12 +153,12 @@ def test_a_nominated_node_that_is_refused_counts_though_the_search_does_not_reac
 
 
 def test_a_pod_for_one_node_alone_moves_the_start_by_one() -> None:
-    judge = ByName()
-    framework, engine = framework_of(judge, Flat(), percentage=1), Engine(seed=0)
+    plugin = ByName()
+    framework, engine = framework_of(plugin, Flat(), percentage=1), Engine(seed=0)
     snapshot = Cache(numbered(300)).snapshot()
-    judge.among = {"n7"}
+    plugin.among = {"n7"}
     assert engine.decide(framework, POD, snapshot).node == "n7"
-    judge.among = None
+    plugin.among = None
     assert engine.decide(framework, POD, snapshot).feasible.names[0] == "n1"
 
 
@@ -189,9 +189,9 @@ def names_of(some: tuple[int, int]) -> set[str]:
 class Compared:
     """A cache with an engine, and the oracle, to which the same things happen."""
 
-    def __init__(self, framework: Framework, judge: ByName, enough: int | None) -> None:
+    def __init__(self, framework: Framework, plugin: ByName, enough: int | None) -> None:
         self.cache, self.engine, self.search = Cache(), Engine(seed=0), Search()
-        self.framework, self.judge, self.enough = framework, judge, enough
+        self.framework, self.plugin, self.enough = framework, plugin, enough
 
     def put(self, name: str, zone: int) -> None:
         node = NODES[name, zone % len(ZONES)]
@@ -203,7 +203,7 @@ class Compared:
         self.search.remove(name)
 
     def decide(self, refused: set[str], among: set[str] | None) -> None:
-        self.judge.refused, self.judge.among = refused, among
+        self.plugin.refused, self.plugin.among = refused, among
         snapshot = self.cache.snapshot()
         if len(snapshot) == 0:
             return
@@ -220,9 +220,9 @@ class Compared:
 def test_samples_are_those_of_a_search_that_visits_nodes_one_at_a_time(
     is_scored: bool, steps: list[Step]
 ) -> None:
-    judge = ByName()
-    framework = framework_of(judge, *([Flat()] if is_scored else []), percentage=80)
-    compared = Compared(framework, judge, None if is_scored else 1)
+    plugin = ByName()
+    framework = framework_of(plugin, *([Flat()] if is_scored else []), percentage=80)
+    compared = Compared(framework, plugin, None if is_scored else 1)
     for place, name in enumerate(NAMES):
         compared.put(name, place * place)
     compared.decide(set(), None)  # From here on the order is kept.

@@ -98,7 +98,7 @@ def scoring(**scores: int) -> Answer:
     return lambda question: [{"Host": name, "Score": score} for name, score in scores.items()]
 
 
-def told(config: dict[str, Any]) -> dict[str, Any]:
+def configuration_with(config: dict[str, Any]) -> dict[str, Any]:
     """A KubeSchedulerConfiguration with this in it."""
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-SAYS_WITHIN_SECONDS = 30
+OUTPUT_TIMEOUT_SECONDS = 30
 
 
 class Program:
@@ -26,7 +26,7 @@ class Program:
         )
         self.lines: list[str] = []
         self._seen = 0
-        self._heard = threading.Condition()
+        self._received = threading.Condition()
         self._is_over = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -34,12 +34,12 @@ class Program:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with self._heard:
+            with self._received:
                 self.lines.append(line.rstrip("\n"))
-                self._heard.notify_all()
-        with self._heard:
+                self._received.notify_all()
+        with self._received:
             self._is_over = True
-            self._heard.notify_all()
+            self._received.notify_all()
 
     def says(self, text: str) -> str:
         """The next line that contains a text; waits for it."""
@@ -47,8 +47,8 @@ class Program:
         def is_there() -> bool:
             return self._is_over or any(text in line for line in self.lines[self._seen :])
 
-        with self._heard:
-            self._heard.wait_for(is_there, SAYS_WITHIN_SECONDS)
+        with self._received:
+            self._received.wait_for(is_there, OUTPUT_TIMEOUT_SECONDS)
             for number in range(self._seen, len(self.lines)):
                 if text in self.lines[number]:
                     self._seen = number + 1
@@ -63,7 +63,7 @@ class Program:
     ) -> None:
         self.process.terminate()
         try:
-            self.process.wait(SAYS_WITHIN_SECONDS)
+            self.process.wait(OUTPUT_TIMEOUT_SECONDS)
         finally:
             self.process.kill()
             self.process.wait()

@@ -15,7 +15,7 @@ from moorage.cli.main import app
 from moorage.http.client_transport import Endpoint
 from moorage.services.extender_client import http_extenders
 from tests import builders
-from tests.extenders.extender_responses import Service, keeping, scoring, told
+from tests.extenders.extender_responses import Service, configuration_with, keeping, scoring
 
 PLUGINS = """
 class One:
@@ -81,10 +81,10 @@ def test_half_of_tls(file: Path) -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.0.2.1", "extender.example"])
 def test_other_hosts_are_not_let_in_without_client_certificates(file: Path, address: str) -> None:
-    said = complaint("One", "--plugin", str(file), "--address", address, "--port", "0")
-    assert said == f"--address: {address} lets other hosts in, which needs --client-ca-file"
+    output = complaint("One", "--plugin", str(file), "--address", address, "--port", "0")
+    assert output == f"--address: {address} lets other hosts in, which needs --client-ca-file"
     tls = ("--tls-cert-file", "x", "--tls-private-key-file", "x")
-    assert complaint("One", "--plugin", str(file), "--address", address, *tls) == said
+    assert complaint("One", "--plugin", str(file), "--address", address, *tls) == output
 
 
 def test_a_port_that_is_taken(file: Path) -> None:
@@ -92,8 +92,8 @@ def test_a_port_that_is_taken(file: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        said = complaint("One", "--plugin", str(file), "--port", port)
-        assert said == f"cannot listen on 127.0.0.1:{port}: address already in use"
+        output = complaint("One", "--plugin", str(file), "--port", port)
+        assert output == f"cannot listen on 127.0.0.1:{port}: address already in use"
 
 
 def test_decide_asks_extenders_about_what_the_files_say(
@@ -119,7 +119,7 @@ def test_decide_asks_extenders_about_what_the_files_say(
         "weight": 100,
         "bindVerb": "bind",
     }
-    config.write_text(yaml.safe_dump(told({"extenders": [entry]})))
+    config.write_text(yaml.safe_dump(configuration_with({"extenders": [entry]})))
     result = CliRunner().invoke(app, ["decide", str(cluster), "--pod", str(pod), "--config", str(config)])
     assert result.exit_code == 0, result.output
     assert [line for line in result.stdout.splitlines() if " goes to " in line] == [

@@ -26,7 +26,7 @@ from moorage.http.transport import Response
 from moorage.plugins import default_registry
 from moorage.services.extender_client import http_extenders
 from tests.builders import make_node, make_pod
-from tests.extenders.extender_responses import Service, keeping, names_in, scoring, told
+from tests.extenders.extender_responses import Service, configuration_with, keeping, names_in, scoring
 
 FAILING = Response(500, b"")
 
@@ -43,7 +43,7 @@ PREEMPTING = extender(filterVerb="filter", preemptVerb="preempt")
 def framework_of(service: Service, *extenders: dict[str, Any], plugins: Any = None) -> Framework:
     """The default profile with extenders, or with other plugins."""
     profile = {"plugins": plugins} if plugins else {}
-    config = parse_config(told({"profiles": [profile], "extenders": list(extenders)}), "test")
+    config = parse_config(configuration_with({"profiles": [profile], "extenders": list(extenders)}), "test")
     handle = Handle(extenders=http_extenders(config.extenders, VirtualClock(), service.connect))
     return next(iter(Profiles(config, default_registry(), handle).values()))
 
@@ -252,7 +252,7 @@ def test_ties_are_broken_at_random_among_the_nodes_that_an_extender_spoke_of() -
     assert min(chosen.values()) > 15
 
 
-def test_who_filters_or_scores_sees_every_node_and_not_the_first_that_fits() -> None:
+def test_extenders_that_filter_or_score_see_every_node() -> None:
     service = Service(filter=keeping("c"))
     assert decided(framework_of(service, FILTERING, plugins=NOTHING_ELSE), ABC).node == "c"
     service = Service(prioritize=scoring(c=1))
@@ -409,7 +409,7 @@ def test_nodes_that_are_refused_for_good_are_no_candidates() -> None:
 # Binding
 
 
-def test_who_binds() -> None:
+def test_the_extender_that_binds() -> None:
     def bound(*extenders: dict[str, Any], answer: Any = None) -> Any:
         service = Service(bind=lambda question: answer or {})
         extenders_of = framework_of(service, *extenders).handle.extenders

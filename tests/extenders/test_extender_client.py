@@ -25,7 +25,7 @@ from moorage.http.transport import Request, Response
 from moorage.services.extender_client import HttpExtender, http_extenders
 from tests import builders
 from tests.builders import make_node, make_pod
-from tests.extenders.extender_responses import URL, Service, keeping, scoring, told
+from tests.extenders.extender_responses import URL, Service, configuration_with, keeping, scoring
 from tests.services.authorities import Authority
 
 POD = make_pod("p", uid="u")
@@ -41,7 +41,7 @@ ALL_VERBS = {
 
 def configured(url: str = URL, **fields: Any) -> Any:
     entry = {"urlPrefix": url, **ALL_VERBS, **fields}
-    return parse_config(told({"extenders": [entry]}), "test").extenders[0]
+    return parse_config(configuration_with({"extenders": [entry]}), "test").extenders[0]
 
 
 def made(service: Service, clock: Clock | None = None, url: str = URL, **fields: Any) -> HttpExtender:
@@ -59,7 +59,7 @@ def complaint(work: Callable[[], Coroutine[Any, Any, Any]]) -> str:
     return str(caught.value)
 
 
-def test_names_are_sent_to_who_knows_the_nodes_and_whole_nodes_to_who_does_not() -> None:
+def test_names_are_sent_to_cache_capable_extenders_and_whole_nodes_to_others() -> None:
     service = Service(filter=keeping("a"))
     passed = Filtered(["a"], {"b": "not wanted"})
     assert asked(made(service, nodeCacheCapable=True).filter(POD, NODES)) == passed
@@ -194,7 +194,7 @@ def test_addresses_that_are_none_fail_when_they_are_asked(url: str, message: str
     assert complaint(lambda: extender.filter(POD, NODES)) == message
 
 
-def test_nobody_listens() -> None:
+def test_an_extender_that_does_not_listen() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -265,7 +265,7 @@ def secure_extender(folder: Path) -> Iterator[str]:
             thread.join()
 
 
-def test_who_is_trusted(tmp_path: Path) -> None:
+def test_trusted_authorities(tmp_path: Path) -> None:
     trusted, foreign = tmp_path / "ca", tmp_path / "other"
     trusted.write_text(AUTHORITY.pem)
     foreign.write_text(STRANGER.pem)

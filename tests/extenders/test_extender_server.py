@@ -313,7 +313,7 @@ def test_pages_and_rebound_names_are_refused(headers: dict[str, str], status: in
     assert response.status == status
 
 
-def test_failures_at_filtering_are_told_in_the_answer() -> None:
+def test_failures_at_filtering_are_reported_in_the_answer() -> None:
     error = result(server(Broken()), "/filter", WHOLE)["Error"]
     assert error.startswith("running \"Broken\" filter plugin: KeyError: 'oops'")
     without_nodes = result(server(Colours()), "/filter", BY_NAME)

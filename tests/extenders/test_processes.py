@@ -18,7 +18,7 @@ import yaml
 
 from tests.apiserver.client import node
 from tests.apiserver.running import Kubectl, RunningServer, start_server
-from tests.extenders.extender_responses import told
+from tests.extenders.extender_responses import configuration_with
 from tests.extenders.processes import Program
 from tests.run.running import RunningScheduler
 from tests.services.authorities import Authority
@@ -68,7 +68,7 @@ def configured(server: RunningServer, folder: Path, *extenders: dict[str, Any]) 
     """A configuration in a file; the flag that names it."""
     path = folder / "scheduler.yaml"
     config = {"clientConnection": {"kubeconfig": str(server.kubeconfig)}, "extenders": list(extenders)}
-    path.write_text(yaml.safe_dump(told(config)))
+    path.write_text(yaml.safe_dump(configuration_with(config)))
     return f"--config={path}"
 
 
@@ -91,7 +91,7 @@ def refused(kubectl: Kubectl, name: str, reason: str) -> str:
     return kubectl("get", "pod", name, "-o", f"jsonpath={where.replace('reason', 'message')}")
 
 
-def test_somebody_s_extender(server: RunningServer, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_a_third_party_extender(server: RunningServer, kubectl: Kubectl, tmp_path: Path) -> None:
     user = yaml.safe_load(server.kubeconfig.read_text())["users"][0]["user"]
     environment = {**os.environ, "SERVER": server.url, "TOKEN": user["token"]}
     with Program(str(HERE / "extender_process.py"), folder=tmp_path, environment=environment) as extender:

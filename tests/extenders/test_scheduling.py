@@ -16,58 +16,58 @@ from moorage.plugins import default_registry
 from moorage.queue.scheduling_queue import Place
 from moorage.scheduler.debugging import cache_view
 from moorage.scheduler.scheduler import Scheduler
-from tests.extenders.extender_responses import Service, keeping, names_in, scoring, told
+from tests.extenders.extender_responses import Service, configuration_with, keeping, names_in, scoring
 from tests.scheduler.plugins import Hold, profile, registry_with
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 FILTERING = {"urlPrefix": "http://one", "nodeCacheCapable": True, "filterVerb": "filter"}
 LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 
 
 def started(
-    world: World, service: Service, *extenders: dict[str, Any], plugins: tuple[Any, ...] = ()
+    harness: SchedulerHarness, service: Service, *extenders: dict[str, Any], plugins: tuple[Any, ...] = ()
 ) -> Scheduler:
     """A scheduler with extenders, at work."""
     names = profile(*(plugin.name for plugin in plugins))
     scheduler = Scheduler(
-        Client(world.line, world.server.token),
+        Client(harness.line, harness.server.token),
         parse_config({**names, "extenders": list(extenders)}, "test"),
         registry_with(*plugins) if plugins else default_registry(),
-        world.clock,
-        world.random,
+        harness.clock,
+        harness.random,
         "host",
         connect_extender=service.connect,
     )
-    world.runs(scheduler.run())
+    harness.runs(scheduler.run())
     return scheduler
 
 
-async def two_nodes(world: World) -> None:
-    await world.add_node("n1")
-    await world.add_node("n2")
+async def two_nodes(harness: SchedulerHarness) -> None:
+    await harness.add_node("n1")
+    await harness.add_node("n2")
 
 
 def test_pods_go_where_the_extender_lets_them_go() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n2"))
-        scheduler = started(world, service, FILTERING)
-        await two_nodes(world)
-        await world.add_pod("p")
-        await world.add_pod("q")
-        await world.passes(1)
-        assert [await world.node_of(name) for name in "pq"] == ["n2", "n2"]
+        scheduler = started(harness, service, FILTERING)
+        await two_nodes(harness)
+        await harness.add_pod("p")
+        await harness.add_pod("q")
+        await harness.passes(1)
+        assert [await harness.node_of(name) for name in "pq"] == ["n2", "n2"]
         assert [sorted(names_in(question)) for question in service.questions("filter")] == [["n1", "n2"]] * 2
-        await world.check(scheduler)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_whole_objects_are_those_of_the_api_server() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n1"), prioritize=scoring())
-        started(world, service, {**FILTERING, "nodeCacheCapable": False})
-        await world.add_node("n1")
-        stored = await world.client.create(
+        started(harness, service, {**FILTERING, "nodeCacheCapable": False})
+        await harness.add_node("n1")
+        stored = await harness.client.create(
             POD,
             "default",
             {
@@ -75,8 +75,8 @@ def test_whole_objects_are_those_of_the_api_server() -> None:
                 "spec": {"containers": [{"name": "c", "image": "i:1", "command": ["never", "read"]}]},
             },
         )
-        node = await world.client.get(NODE, "", "n1")
-        await world.passes(1)
+        node = await harness.client.get(NODE, "", "n1")
+        await harness.passes(1)
         (question,) = service.questions("filter")
         for sent, expected in ((question["Pod"], stored), (question["Nodes"]["items"][0], node)):
             sent, expected = dict(sent), dict(expected)
@@ -86,93 +86,93 @@ def test_whole_objects_are_those_of_the_api_server() -> None:
                 each["metadata"].pop("managedFields", None)
             assert sent == expected
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
-def test_objects_are_kept_whole_only_where_somebody_wants_them() -> None:
-    async def scenario(world: World) -> None:
-        await world.add_node("n1")
-        with_extender = started(world, Service(), FILTERING)
-        binder_only = started(world, Service(), {"urlPrefix": "http://one", "bindVerb": "bind"})
-        await world.passes(1)
+def test_objects_are_kept_whole_only_where_extenders_need_them() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
+        await harness.add_node("n1")
+        with_extender = started(harness, Service(), FILTERING)
+        binder_only = started(harness, Service(), {"urlPrefix": "http://one", "bindVerb": "bind"})
+        await harness.passes(1)
         assert [isinstance(node, NodeAsSent) for node in with_extender.cache.nodes()] == [True]
         assert [isinstance(node, NodeAsSent) for node in binder_only.cache.nodes()] == [False]
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_while_an_extender_is_waited_for_the_cluster_goes_on_but_the_cycle_does_not_see_it() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         hold = Hold()
         service = Service(filter=keeping("n1", "n2", "n3"), prioritize=scoring(n1=10, n3=10))
         scoring_too = {**FILTERING, "prioritizeVerb": "prioritize", "weight": 50}
-        scheduler = started(world, service, scoring_too, plugins=(hold,))
-        await two_nodes(world)
-        await world.add_pod("held")
-        await world.passes(1)
+        scheduler = started(harness, service, scoring_too, plugins=(hold,))
+        await two_nodes(harness)
+        await harness.add_pod("held")
+        await harness.passes(1)
         service.may_answer.clear()
-        await world.add_pod("p")
-        await world.add_pod("q")
-        await world.settles()
+        await harness.add_pod("p")
+        await harness.add_pod("q")
+        await harness.settles()
         assert len(service.questions("filter")) == 2
         # The first pod is let go on, and bound; a node comes, and the debugging pages are looked at.
         (held,) = list(hold.handle.waiting)
         held.allow("Hold")
-        await world.add_node("n3")
-        await world.settles()
-        assert await world.node_of("held")
+        await harness.add_node("n3")
+        await harness.settles()
+        assert await harness.node_of("held")
         assert cache_view(scheduler.cache)["nodes"].keys() == {"n1", "n2", "n3"}
         assert scheduler.prioritizing == 0
         assert scheduler.cache.latest_snapshot().row_of.keys() == {"n1", "n2"}
         # Only one pod is in its cycle: the other waits for its turn.
         assert len(service.questions("filter")) == 2
         service.may_answer.set()
-        await world.settles()
-        assert await world.node_of("p") == "n1"
+        await harness.settles()
+        assert await harness.node_of("p") == "n1"
         assert sorted(names_in(service.questions("filter")[2])) == ["n1", "n2", "n3"]
-        assert await world.node_of("q") in ("n1", "n3")
-        await world.passes(1)
-        await world.check(scheduler)
+        assert await harness.node_of("q") in ("n1", "n3")
+        await harness.passes(1)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_an_extender_that_takes_too_long_fails_the_attempt_and_the_pod_is_tried_again() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n1"))
         service.may_answer.clear()
-        scheduler = started(world, service, {**FILTERING, "httpTimeout": "2s"})
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(1.5)
-        assert await world.condition_or_none("p") is None
-        await world.passes(1)
-        condition = await world.condition("p")
+        scheduler = started(harness, service, {**FILTERING, "httpTimeout": "2s"})
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(1.5)
+        assert await harness.condition_or_none("p") is None
+        await harness.passes(1)
+        condition = await harness.condition("p")
         assert (condition["reason"], condition["message"]) == (
             "SchedulerError",
             f'Post "http://one/filter": {LATE}',
         )
         service.may_answer.set()
-        await world.passes(3)
-        assert await world.node_of("p") == "n1"
-        await world.check(scheduler)
+        await harness.passes(3)
+        assert await harness.node_of("p") == "n1"
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_an_ignorable_extender_that_takes_too_long_is_gone_on_without() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service()
         service.may_answer.clear()
-        started(world, service, {**FILTERING, "ignorable": True})
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(4.5)
-        assert await world.node_of("p") == ""
-        await world.passes(1)
-        assert await world.node_of("p") == "n1"
+        started(harness, service, {**FILTERING, "ignorable": True})
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(4.5)
+        assert await harness.node_of("p") == ""
+        await harness.passes(1)
+        assert await harness.node_of("p") == "n1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 _CONTAINER = {"name": "c", "image": "i:1"}
@@ -182,11 +182,11 @@ _CLAIMED = {
     "storageClassName": "",
 }
 EVENTS = {
-    "a node that is no better": lambda world: world.add_node("n9", cpu="1m"),
-    "somebody else's pod": lambda world: world.client.create(
+    "a node that is no better": lambda harness: harness.add_node("n9", cpu="1m"),
+    "somebody else's pod": lambda harness: harness.client.create(
         POD, "default", {"metadata": {"name": "x"}, "spec": {"nodeName": "n1", "containers": [_CONTAINER]}}
     ),
-    "a volume claim": lambda world: world.client.create(
+    "a volume claim": lambda harness: harness.client.create(
         PERSISTENT_VOLUME_CLAIM, "default", {"metadata": {"name": "c"}, "spec": _CLAIMED}
     ),
 }
@@ -194,13 +194,13 @@ EVENTS = {
 
 @pytest.mark.parametrize("happens", EVENTS.values(), ids=EVENTS)
 def test_a_pod_that_an_extender_refused_is_tried_again_whatever_happens(happens: Any) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping(why="not today"))
-        scheduler = started(world, service, FILTERING)
-        await world.add_node("n1")
-        pod = await world.add_pod("p")
-        await world.passes(15)
-        message = (await world.condition("p"))["message"]
+        scheduler = started(harness, service, FILTERING)
+        await harness.add_node("n1")
+        pod = await harness.add_pod("p")
+        await harness.passes(15)
+        message = (await harness.condition("p"))["message"]
         assert message.startswith("0/1 nodes are available: 1 not today.")
         uid = pod["metadata"]["uid"]
         assert scheduler.queue.place_of(uid) is Place.UNSCHEDULABLE
@@ -208,33 +208,33 @@ def test_a_pod_that_an_extender_refused_is_tried_again_whatever_happens(happens:
         assert set(queued.rejector_plugins()) == {"Extender"}
         asked = len(service.asked)
         service.answers["filter"] = keeping("n1")
-        await happens(world)
-        await world.passes(15)
+        await happens(harness)
+        await harness.passes(15)
         assert len(service.asked) == asked + 1
-        assert await world.node_of("p") == "n1"
+        assert await harness.node_of("p") == "n1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_an_extender_binds_in_place_of_the_plugins() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         bound = asyncio.Event()
 
         def bind(question: Any) -> Any:
             async def write() -> None:
                 target = {"kind": "Node", "name": question["Node"]}
                 binding = {"metadata": {"name": question["PodName"]}, "target": target}
-                await world.client.create_part(POD, "default", question["PodName"], "binding", binding)
+                await harness.client.create_part(POD, "default", question["PodName"], "binding", binding)
                 bound.set()
 
-            world.runs(write())
+            harness.runs(write())
             return {}
 
         service = Service(bind=bind)
-        scheduler = started(world, service, {"urlPrefix": "http://one", "bindVerb": "bind"})
-        await world.add_node("n1")
-        pod = await world.add_pod("p")
-        await world.passes(1)
+        scheduler = started(harness, service, {"urlPrefix": "http://one", "bindVerb": "bind"})
+        await harness.add_node("n1")
+        pod = await harness.add_pod("p")
+        await harness.passes(1)
         assert bound.is_set()
         assert service.questions("bind") == [
             {
@@ -244,13 +244,13 @@ def test_an_extender_binds_in_place_of_the_plugins() -> None:
                 "Node": "n1",
             }
         ]
-        assert not world.line.bound  # The scheduler itself has written no binding,
+        assert not harness.line.bound  # The scheduler itself has written no binding,
         assert [
-            event["note" if "note" in event else "message"] for event in await world.events("Scheduled")
+            event["note" if "note" in event else "message"] for event in await harness.events("Scheduled")
         ] == ["Successfully assigned default/p to n1"]  # but says that there is one.
         assert scheduler.cache.assumed_count == 0
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 BINDERS = {
@@ -263,101 +263,101 @@ BINDERS = {
 
 @pytest.mark.parametrize(("fields", "answer", "message"), BINDERS.values(), ids=BINDERS)
 def test_an_extender_that_does_not_bind(fields: dict[str, Any], answer: Any, message: str | None) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(bind=lambda question: answer)
-        scheduler = started(world, service, {"urlPrefix": "http://one", "bindVerb": "bind", **fields})
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(0.5)
+        scheduler = started(harness, service, {"urlPrefix": "http://one", "bindVerb": "bind", **fields})
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(0.5)
         if message is None:
-            assert await world.node_of("p") == "n1"
-            await world.check(scheduler)
+            assert await harness.node_of("p") == "n1"
+            await harness.check(scheduler)
             return
-        condition = await world.condition("p")
+        condition = await harness.condition("p")
         assert (condition["reason"], condition["message"]) == ("SchedulerError", message)
         assert scheduler.cache.assumed_count == 0
         service.answers["bind"] = lambda question: Response(503, b"")
-        await world.passes(2)
+        await harness.passes(2)
         assert len(service.asked) > 1  # It is tried again.
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
-def test_a_pod_that_goes_while_an_extender_is_waited_for_is_let_go() -> None:
-    async def scenario(world: World) -> None:
+def test_a_pod_that_goes_while_an_extender_is_waited_for_is_dropped() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n1"))
         service.may_answer.clear()
-        scheduler = started(world, service, FILTERING)
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.settles()
+        scheduler = started(harness, service, FILTERING)
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.settles()
         assert len(service.asked) == 1
-        await world.delete_pod("p")
-        await world.add_pod("p")
-        await world.settles()
+        await harness.delete_pod("p")
+        await harness.add_pod("p")
+        await harness.settles()
         service.may_answer.set()
-        await world.passes(1)
-        assert await world.node_of("p") == "n1"
+        await harness.passes(1)
+        assert await harness.node_of("p") == "n1"
         assert len(service.asked) == 2
-        await world.check(scheduler)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
-def test_a_pod_that_somebody_else_binds_while_an_extender_is_waited_for_stays_there() -> None:
-    async def scenario(world: World) -> None:
+def test_a_pod_that_another_client_binds_while_an_extender_is_waited_for_stays_there() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n1"))
         service.may_answer.clear()
-        scheduler = started(world, service, FILTERING)
-        await two_nodes(world)
-        await world.add_pod("p")
-        await world.settles()
+        scheduler = started(harness, service, FILTERING)
+        await two_nodes(harness)
+        await harness.add_pod("p")
+        await harness.settles()
         target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n2"}}
-        await world.client.create_part(POD, "default", "p", "binding", target)
-        await world.settles()
+        await harness.client.create_part(POD, "default", "p", "binding", target)
+        await harness.settles()
         service.may_answer.set()
-        await world.passes(1)
-        assert await world.node_of("p") == "n2"
-        await world.check(scheduler)
+        await harness.passes(1)
+        assert await harness.node_of("p") == "n2"
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
-def test_who_has_to_end_does_not_wait_for_an_extender() -> None:
-    async def scenario(world: World) -> None:
+def test_a_scheduler_that_has_to_end_does_not_wait_for_an_extender() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n1"))
         service.may_answer.clear()
-        scheduler = started(world, service, FILTERING)
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.settles()
+        scheduler = started(harness, service, FILTERING)
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.settles()
         assert len(service.asked) == 1
         await asyncio.wait_for(scheduler.drain(20), 5)  # No time passes: the clock is not moved.
         service.may_answer.set()
-        await world.passes(1)
-        assert await world.node_of("p") == ""
+        await harness.passes(1)
+        assert await harness.node_of("p") == ""
         assert scheduler.cache.assumed_count == 0
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
-def test_preemption_waits_for_extenders_and_spares_whom_they_spare() -> None:
-    async def scenario(world: World) -> None:
+def test_preemption_waits_for_extenders_and_spares_their_pods() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         def preempt(question: Any) -> Any:
             victims = question["NodeNameToVictims"]["n1"]["Pods"]
             spared = [{"UID": pod["metadata"]["uid"]} for pod in victims if pod["metadata"]["name"] != "low1"]
             return {"NodeNameToMetaVictims": {"n1": {"Pods": spared, "NumPDBViolations": 0}}}
 
         service = Service(preempt=preempt)
-        started(world, service, {"urlPrefix": "http://one", "preemptVerb": "preempt"})
-        await world.add_priority("high", 100)
-        await world.add_node("n1", cpu="2")
-        await world.add_pod("low1")
-        await world.add_pod("low2")
-        await world.passes(1)
+        started(harness, service, {"urlPrefix": "http://one", "preemptVerb": "preempt"})
+        await harness.add_priority("high", 100)
+        await harness.add_node("n1", cpu="2")
+        await harness.add_pod("low1")
+        await harness.add_pod("low2")
+        await harness.passes(1)
         service.may_answer.clear()
-        await world.add_pod("p", cpu="2", priorityClassName="high")
-        await world.passes(1)
+        await harness.add_pod("p", cpu="2", priorityClassName="high")
+        await harness.passes(1)
         (question,) = service.questions("preempt")
         sent = question["NodeNameToVictims"]["n1"]["Pods"]
         assert sorted((pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in sent) == [
@@ -365,65 +365,65 @@ def test_preemption_waits_for_extenders_and_spares_whom_they_spare() -> None:
             ("low2", "n1"),
         ]
         service.may_answer.set()
-        await world.passes(1)
-        assert await world.exists(POD, "default", "low1")
-        assert (await world.pod("low2"))["metadata"].get("deletionTimestamp")
-        assert (await world.pod("p"))["status"]["nominatedNodeName"] == "n1"
+        await harness.passes(1)
+        assert await harness.exists(POD, "default", "low1")
+        assert (await harness.pod("low2"))["metadata"].get("deletionTimestamp")
+        assert (await harness.pod("p"))["status"]["nominatedNodeName"] == "n1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_extenders_come_and_go_with_the_configuration() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n2"))
-        scheduler = started(world, service)
-        await two_nodes(world)
-        await world.add_pod("early")
-        await world.passes(1)
+        scheduler = started(harness, service)
+        await two_nodes(harness)
+        await harness.add_pod("early")
+        await harness.passes(1)
         assert not service.asked
-        wanting_all = told({"extenders": [{**FILTERING, "nodeCacheCapable": False}]})
+        wanting_all = configuration_with({"extenders": [{**FILTERING, "nodeCacheCapable": False}]})
         reloading = asyncio.ensure_future(scheduler.reconfigure(parse_config(wanting_all, "test")))
-        await world.passes(1)
+        await harness.passes(1)
         assert reloading.done()
         reloading.result()
-        await world.add_pod("p")
-        await world.passes(1)
-        assert await world.node_of("p") == "n2"
+        await harness.add_pod("p")
+        await harness.passes(1)
+        assert await harness.node_of("p") == "n2"
         (question,) = service.questions("filter")
         node = question["Nodes"]["items"][0]
         assert node["metadata"]["resourceVersion"]
         assert node["status"]["capacity"]  # Of which scheduling reads nothing.
-        await world.check(scheduler)
+        await harness.check(scheduler)
         reloading = asyncio.ensure_future(scheduler.reconfigure(default_config()))
-        await world.passes(1)
+        await harness.passes(1)
         reloading.result()
-        await world.add_pod("q")
-        await world.passes(1)
-        assert await world.node_of("q")
+        await harness.add_pod("q")
+        await harness.passes(1)
+        assert await harness.node_of("q")
         assert len(service.asked) == 1
         assert service.closed == 1
         assert not any(isinstance(node, NodeAsSent) for node in scheduler.cache.nodes())
-        await world.check(scheduler)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_another_configuration_while_an_extender_is_waited_for() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         service = Service(filter=keeping("n1"))
         service.may_answer.clear()
-        scheduler = started(world, service, FILTERING)
-        await two_nodes(world)
-        await world.add_pod("p")
-        await world.settles()
+        scheduler = started(harness, service, FILTERING)
+        await two_nodes(harness)
+        await harness.add_pod("p")
+        await harness.settles()
         reloading = asyncio.ensure_future(scheduler.reconfigure(default_config()))
-        await world.passes(1)
+        await harness.passes(1)
         reloading.result()
         assert service.closed == 0  # It is still being asked.
         service.may_answer.set()
-        await world.passes(1)
-        assert await world.node_of("p") == "n1"
+        await harness.passes(1)
+        assert await harness.node_of("p") == "n1"
         assert service.closed == 1
-        await world.check(scheduler)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)

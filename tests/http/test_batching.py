@@ -20,7 +20,7 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding:
 
 
 @given(st.lists(st.floats(0.0, 0.05), max_size=200))
-def test_nobody_waits_longer_than_a_beat_and_all_is_done_in_time(pauses: list[float]) -> None:
+def test_no_request_waits_longer_than_a_batch_window(pauses: list[float]) -> None:
     batch_window, now, done = BatchWindow(WINDOW_SECONDS), 100.0, list[float]()
     for pause in pauses:
         now += pause

@@ -68,7 +68,7 @@ def test_a_header_may_come_several_times() -> None:
     asyncio.run(scenario())
 
 
-def test_who_asks_is_said_with_every_request() -> None:
+def test_the_client_is_named_with_every_request() -> None:
     async def scenario() -> None:
         async with serving(_good) as server, HttpTransport(Endpoint(server.url)) as transport:
             claims = Request("GET", "/", headers={"authorization": "Bearer own", "x": "1"})
@@ -78,9 +78,11 @@ def test_who_asks_is_said_with_every_request() -> None:
             await transport.handle(POST)
             transport.introduce([("authorization", "Bearer b")])
             await transport.handle(claims)
-        said = [(each.header("authorization"), each.header("impersonate-group")) for each in server.asked]
+        headers_sent = [
+            (each.header("authorization"), each.header("impersonate-group")) for each in server.asked
+        ]
         a = (["Bearer a"], ["g"])
-        assert said == [(["Bearer own"], []), a, a, (["Bearer b"], [])]
+        assert headers_sent == [(["Bearer own"], []), a, a, (["Bearer b"], [])]
         assert [each.header("x") for each in server.asked] == [["1"], ["1"], [], ["1"]]
 
     asyncio.run(scenario())
@@ -136,7 +138,7 @@ def test_a_connection_that_the_server_closes_is_not_used_again(run: Any) -> None
     run(scenario())
 
 
-def test_a_connection_whose_answer_nobody_waits_for_is_not_used_again(run: Any) -> None:
+def test_a_connection_with_an_abandoned_request_is_not_used_again(run: Any) -> None:
     async def behaviour(server: SocketServer, asked: Asked, writer: Writer) -> None:
         if len(server.asked) == 1:
             await server.released.wait()
@@ -188,7 +190,7 @@ async def _talk_nonsense(server: SocketServer, asked: Asked, writer: Writer) -> 
     writer.write(b"SSH-2.0-OpenSSH_9.6\r\n")
 
 
-async def _say_nothing(server: SocketServer, asked: Asked, writer: Writer) -> None:
+async def _stay_silent(server: SocketServer, asked: Asked, writer: Writer) -> None:
     await server.released.wait()
 
 
@@ -202,7 +204,7 @@ BROKEN = {
     "it hangs up in the answer": (_hang_up_in_the_answer, "broke"),
     "it hangs up in a chunk": (_hang_up_in_a_chunk, "broke"),
     "it speaks something else": (_talk_nonsense, "does not speak HTTP"),
-    "it says nothing": (_say_nothing, "nothing for 0.2 s"),
+    "it says nothing": (_stay_silent, "nothing for 0.2 s"),
     "it stops in the answer": (_stop_in_the_answer, "nothing for 0.2 s"),
 }
 
@@ -396,7 +398,7 @@ def test_a_server_is_reached_through_a_proxy(run: Any) -> None:
     run(scenario())
 
 
-def test_what_a_proxy_refuses_is_told() -> None:
+def test_what_a_proxy_refuses_is_reported() -> None:
     async def refuse(server: SocketServer, asked: Asked, writer: Writer) -> None:
         writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
 

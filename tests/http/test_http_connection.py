@@ -14,11 +14,11 @@ from tests.http.wire import (
     AtOnce,
     Later,
     Wire,
+    answers_in,
     connected,
     get,
     play,
     post,
-    said,
     settled,
     streaming,
 )
@@ -35,7 +35,7 @@ def test_answers_to_what_came_together_leave_together() -> None:
         wire, connection, _ = connected(AtOnce())
         connection.data_received(BATCH)
         assert len(wire.writes) == 1
-        assert said(wire) == ANSWERS
+        assert answers_in(wire) == ANSWERS
         assert wire.is_open
 
     play(scenario)
@@ -47,7 +47,7 @@ def test_it_is_all_the_same_in_which_pieces_requests_come(size: int) -> None:
         wire, connection, _ = connected(AtOnce())
         for at in range(0, len(BATCH), size):
             connection.data_received(BATCH[at : at + size])
-        assert said(wire) == ANSWERS
+        assert answers_in(wire) == ANSWERS
 
     play(scenario)
 
@@ -142,14 +142,14 @@ def test_after_the_last_answer_the_connection_is_closed(sent: bytes) -> None:
         wire, connection, _ = connected(AtOnce())
         connection.data_received(sent + get("/b"))
         connection.data_received(get("/c"))
-        assert said(wire) == [(200, b"/a")]
+        assert answers_in(wire) == [(200, b"/a")]
         assert b"connection: close" in wire.writes[0]
         assert not wire.is_open
 
     play(scenario)
 
 
-def test_who_asks_for_the_head_only_gets_no_body() -> None:
+def test_a_client_that_asks_for_the_head_only_gets_no_body() -> None:
     async def scenario() -> None:
         wire, connection, _ = connected(AtOnce())
         connection.data_received(get("/abc", method="HEAD"))
@@ -158,14 +158,14 @@ def test_who_asks_for_the_head_only_gets_no_body() -> None:
     play(scenario)
 
 
-def test_who_wants_to_be_told_to_send_is_told_so() -> None:
+def test_a_client_that_expects_100_continue_gets_it() -> None:
     async def scenario() -> None:
         wire, connection, _ = connected(AtOnce())
         head, body = post(b"body", "Expect: 100-continue").split(b"\r\n\r\n")
         connection.data_received(head + b"\r\n\r\n")
         assert wire.writes == [b"HTTP/1.1 100 Continue\r\n\r\n"]
         connection.data_received(body)
-        assert said(wire)[1:] == [(200, b"body")]
+        assert answers_in(wire)[1:] == [(200, b"body")]
 
     play(scenario)
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_answered_is_refused_once_all_before_it_is_answered(sent:
         data = get("/a") + sent
         for at in range(0, len(data), 65_536):
             connection.data_received(data[at : at + 65_536])
-        assert [answer[0] for answer in said(wire)] == [200, code]
+        assert [answer[0] for answer in answers_in(wire)] == [200, code]
         assert len(transport.asked) == 1
         assert not wire.is_open
 
@@ -204,7 +204,7 @@ def test_what_cannot_be_answered_is_refused_once_all_before_it_is_answered(sent:
 # -- answers that take their time
 
 
-def test_requests_are_answered_one_after_the_other_and_who_asks_more_has_to_wait() -> None:
+def test_requests_are_answered_in_order_and_further_ones_wait() -> None:
     async def scenario() -> None:
         transport = Later()
         wire, connection, _ = connected(transport)
@@ -218,12 +218,12 @@ def test_requests_are_answered_one_after_the_other_and_who_asks_more_has_to_wait
         assert wire.is_read_from
         transport.answers[1].set_result(Response(404, b"second"))
         await settled()
-        assert said(wire) == [(200, b"first"), (404, b"second")]
+        assert answers_in(wire) == [(200, b"first"), (404, b"second")]
 
     play(scenario)
 
 
-def test_whoever_does_not_read_gets_nothing_more_until_he_does() -> None:
+def test_a_client_that_does_not_read_gets_nothing_more_until_it_does() -> None:
     async def scenario() -> None:
         transport = AtOnce()
         wire, connection, _ = connected(transport)
@@ -232,7 +232,7 @@ def test_whoever_does_not_read_gets_nothing_more_until_he_does() -> None:
         assert not transport.asked
         assert not wire.is_read_from
         connection.resume_writing()
-        assert said(wire) == [(200, b"/a"), (200, b"/b")]
+        assert answers_in(wire) == [(200, b"/a"), (200, b"/b")]
         assert wire.is_read_from
 
     play(scenario)
@@ -246,7 +246,7 @@ def test_a_handler_that_fails_is_an_answer_too(caplog: pytest.LogCaptureFixture)
         await settled()
         transport.answers[0].set_exception(RuntimeError("oh"))
         await settled()
-        assert said(wire) == [(500, b"Internal Server Error")]
+        assert answers_in(wire) == [(500, b"Internal Server Error")]
         assert not wire.is_open
 
     play(scenario)
@@ -259,7 +259,7 @@ def test_no_header_is_smuggled_into_an_answer(caplog: pytest.LogCaptureFixture) 
         transport.response = lambda _: Response(200, b"", headers={"Warning": "a\r\nevil: yes"})
         wire, connection, _ = connected(transport)
         connection.data_received(get("/a"))
-        assert said(wire) == [(500, b"Internal Server Error")]
+        assert answers_in(wire) == [(500, b"Internal Server Error")]
         assert b"evil" not in wire.writes[0]
 
     play(scenario)
@@ -298,7 +298,7 @@ def test_a_stream_ends_when_its_client_goes() -> None:
     play(scenario)
 
 
-def test_a_stream_waits_for_who_does_not_read() -> None:
+def test_a_stream_waits_for_a_client_that_does_not_read() -> None:
     async def scenario() -> None:
         lines, (wire, connection, _) = streaming()
         connection.data_received(get("/w"))

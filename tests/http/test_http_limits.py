@@ -18,12 +18,12 @@ from tests.http.wire import (
     Later,
     Lines,
     Wire,
+    answers_in,
     connected,
     echoed,
     get,
     play,
     post,
-    said,
     settled,
     streaming,
 )
@@ -37,7 +37,7 @@ LINGERING = {
 
 
 @pytest.mark.parametrize(("sent", "seconds"), LINGERING.values(), ids=LINGERING)
-def test_who_keeps_the_server_waiting_is_let_go(sent: bytes, seconds: int) -> None:
+def test_a_client_that_keeps_the_server_waiting_is_dropped(sent: bytes, seconds: int) -> None:
     async def scenario() -> None:
         wire, connection, connections = connected(AtOnce())
         connection.data_received(sent)
@@ -62,7 +62,7 @@ def test_a_head_that_comes_byte_by_byte_has_no_more_time() -> None:
     play(scenario)
 
 
-def test_who_goes_on_asking_may_stay() -> None:
+def test_a_client_that_goes_on_asking_may_stay() -> None:
     async def scenario() -> None:
         wire, connection, connections = connected(AtOnce())
         for _ in range(3):
@@ -73,7 +73,7 @@ def test_who_goes_on_asking_may_stay() -> None:
     play(scenario)
 
 
-def test_who_does_not_read_its_answer_is_let_go_unless_it_does_so_slowly() -> None:
+def test_a_client_that_does_not_read_its_answer_is_dropped_unless_it_does_so_slowly() -> None:
     async def scenario() -> None:
         wire, connection, connections = connected(AtOnce())
         wire.unsent_bytes = 1000
@@ -163,7 +163,7 @@ def test_a_long_answer_leaves_as_its_client_reads(is_known_at_once: bool) -> Non
         while wire.is_open:
             wire.drain()
             await asyncio.sleep(0)
-        assert said(wire) == [(200, answer.body)]
+        assert answers_in(wire) == [(200, answer.body)]
 
     play(scenario)
 
@@ -195,14 +195,14 @@ def test_many_requests_of_one_client_leave_others_their_turn() -> None:
     play(scenario)
 
 
-def test_who_asks_for_the_head_of_a_stream_gets_no_stream() -> None:
+def test_a_client_that_asks_for_the_head_of_a_stream_gets_no_stream() -> None:
     async def scenario() -> None:
         lines, (wire, connection, _) = streaming()
         lines.say(b"one\n")
         connection.data_received(get("/w", method="HEAD") + get("/b"))
         await settled()
         assert lines.is_closed
-        assert [code for code, _ in said(wire)] == [200, 200]
+        assert [code for code, _ in answers_in(wire)] == [200, 200]
         assert b"one" not in b"".join(wire.writes)
         assert b"".join(wire.writes).endswith(b"/b")
 
@@ -287,7 +287,7 @@ def test_a_watcher_that_reads_nothing_until_it_is_too_late_is_dropped() -> None:
     play(scenario)
 
 
-def test_a_watcher_that_reads_is_told_itself_that_it_is_behind() -> None:
+def test_a_watcher_that_reads_gets_an_error_when_it_is_behind() -> None:
     async def scenario() -> None:
         wire, connection, connections = connected(transport := AtOnce())
         transport.response = lambda _: Response(200, Outrun())

@@ -117,7 +117,7 @@ def test_a_client_that_ends_while_more_of_it_is_unread_does_not_keep_the_server_
 
 
 @pytest.mark.parametrize("run", RUNNERS.values(), ids=RUNNERS)
-def test_connections_that_never_speak_keep_nobody_out(run: Callable[..., None]) -> None:
+def test_silent_connections_do_not_keep_other_clients_out(run: Callable[..., None]) -> None:
     async def scenario() -> None:
         async with serving(HttpConnection, 2) as port:
             mute = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]

@@ -53,7 +53,7 @@ def test_each_gets_its_own_answer_over_few_connections(run: Any) -> None:
     run(scenario())
 
 
-def test_who_waits_no_longer_does_not_take_the_answers_of_others(run: Any) -> None:
+def test_a_client_that_waits_no_longer_does_not_take_the_answers_of_others(run: Any) -> None:
     async def behaviour(server: SocketServer, asked: Asked, writer: Writer) -> None:
         await server.released.wait()
         await _echo(server, asked, writer)
@@ -158,7 +158,7 @@ def test_only_with_pipelining_a_connection_has_several_requests_under_way(run: A
     run(scenario())
 
 
-def test_who_cannot_be_reached_cannot_have_done_anything(run: Any) -> None:
+def test_an_unreachable_server_is_reported_as_connection_failure(run: Any) -> None:
     async def scenario() -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
@@ -172,7 +172,7 @@ def test_who_cannot_be_reached_cannot_have_done_anything(run: Any) -> None:
     run(scenario())
 
 
-def test_who_waits_when_all_is_closed_is_told() -> None:
+def test_waiting_requests_fail_when_the_pipeline_closes() -> None:
     async def behaviour(server: SocketServer, asked: Asked, writer: Writer) -> None:
         await server.released.wait()
 

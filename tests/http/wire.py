@@ -99,7 +99,7 @@ def post(body: bytes, *headers: str) -> bytes:
     return get("/p", f"Content-Length: {len(body)}", *headers, method="POST") + body
 
 
-def said(wire: Wire) -> list[tuple[int, bytes]]:
+def answers_in(wire: Wire) -> list[tuple[int, bytes]]:
     """Codes and bodies of the answers so far; what has no length is left out."""
     found = []
     data = b"".join(wire.writes)

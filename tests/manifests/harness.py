@@ -19,7 +19,7 @@ from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW
 from tests.manifests.printing import Manifest
-from tests.scheduler.running import World
+from tests.scheduler.running import SchedulerHarness
 
 NAMESPACE = "kube-system"
 SCHEDULER, METRICS_READER = "scheduler-token", "metrics-token"
@@ -40,16 +40,16 @@ def _account(name: str) -> User:
 
 USERS = {SCHEDULER: _account("moorage"), METRICS_READER: _account("moorage-metrics")}
 
-Meddle = Callable[[Request], Awaitable[Response | None]]
+Interception = Callable[[Request], Awaitable[Response | None]]
 
 
-class RoleHarness(World):
+class RoleHarness(SchedulerHarness):
     """A world in which the scheduler may do what its roles say."""
 
     def start_server(self) -> None:
         self._settings = replace(self._settings, authorization="RBAC", static_users=USERS)
         super().start_server()
-        self.road = Road(self)
+        self.transport = RoutedTransport(self)
 
     async def allow(self, objects: list[Manifest]) -> None:
         """Create the roles and bindings among some objects."""
@@ -60,7 +60,7 @@ class RoleHarness(World):
     @property
     def account(self) -> Client:
         """The scheduler's own client."""
-        return Client(self.road, SCHEDULER)
+        return Client(self.transport, SCHEDULER)
 
     @staticmethod
     def configuration(objects: list[Manifest]) -> Manifest:
@@ -77,16 +77,16 @@ class RoleHarness(World):
         return scheduler
 
 
-class Road:
+class RoutedTransport:
     """The scheduler's way to the API server, on which a test can meddle with requests."""
 
-    def __init__(self, world: RoleHarness) -> None:
-        self._world = world
-        self._claims = _BindingCheck(world)
-        self.meddle: Meddle = _leave_alone
+    def __init__(self, harness: RoleHarness) -> None:
+        self._harness = harness
+        self._claims = _BindingCheck(harness)
+        self.intercept: Interception = _leave_alone
 
     async def handle(self, request: Request) -> Response:
-        answer = await self.meddle(request)
+        answer = await self.intercept(request)
         return answer if answer is not None else await self._claims.handle(request)
 
 
@@ -97,14 +97,14 @@ async def _leave_alone(request: Request) -> Response | None:
 class _BindingCheck:
     """Does what v1.36 does and the embedded server does not: who gives devices must be allowed to bind."""
 
-    def __init__(self, world: RoleHarness) -> None:
-        self._world = world
+    def __init__(self, harness: RoleHarness) -> None:
+        self._harness = harness
 
     async def handle(self, request: Request) -> Response:
         is_status = f"/{RESOURCE_CLAIM.plural}/" in request.path and request.path.endswith("/status")
         if is_status and not await self._may_bind(request):
             return refusal(403, "Forbidden")
-        return await self._world.line.handle(request)
+        return await self._harness.line.handle(request)
 
     async def _may_bind(self, request: Request) -> bool:
         status = msgspec.json.decode(request.body)["status"]
@@ -118,7 +118,7 @@ class _BindingCheck:
             "resourceAttributes": {**asked, "verb": request.method.lower()},
         }
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        answer = await self._world.client.create(SUBJECT_ACCESS_REVIEW, "", review)
+        answer = await self._harness.client.create(SUBJECT_ACCESS_REVIEW, "", review)
         return bool(answer["status"]["allowed"])
 
 
@@ -132,10 +132,10 @@ def in_role_harness(scenario: Callable[[RoleHarness], Awaitable[bool]]) -> bool:
     """What comes of a scenario."""
 
     async def run() -> bool:
-        world = RoleHarness()
+        harness = RoleHarness()
         try:
-            return await scenario(world)
+            return await scenario(harness)
         finally:
-            await world.ends()
+            await harness.ends()
 
     return asyncio.run(run())

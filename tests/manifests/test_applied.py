@@ -25,8 +25,8 @@ OURS: dict[str, Any] = {"schedulerName": "moorage"}
 @pytest.mark.parametrize("way", [(), ("--server-side",)], ids=["apply", "server-side apply"])
 def test_the_api_server_takes_everything_as_it_is(kubectl: Kubectl, way: tuple[str, ...]) -> None:
     objects = printed("--name", "trial", "--namespace", "default")
-    said = kubectl("apply", *way, "--dry-run=server", "-f", "-", input=as_text(objects))
-    lines = said.splitlines()
+    output = kubectl("apply", *way, "--dry-run=server", "-f", "-", input=as_text(objects))
+    lines = output.splitlines()
     assert len(lines) == len(objects) == 15
     assert all(
         line.endswith(("created (server dry run)", "serverside-applied (server dry run)")) for line in lines
@@ -35,9 +35,9 @@ def test_the_api_server_takes_everything_as_it_is(kubectl: Kubectl, way: tuple[s
 
 
 def test_a_second_time_nothing_changes(kubectl: Kubectl, installed: list[Manifest]) -> None:
-    said = kubectl("apply", "-f", "-", input=as_text(installed))
+    output = kubectl("apply", "-f", "-", input=as_text(installed))
     # A budget's selector is replaced as a whole, of which kubectl always thinks that it is a change.
-    changed = [line for line in said.splitlines() if not line.endswith(" unchanged")]
+    changed = [line for line in output.splitlines() if not line.endswith(" unchanged")]
     assert changed == ["poddisruptionbudget.policy/moorage configured"]
 
 
@@ -76,8 +76,8 @@ def test_the_demo_runs_under_the_printed_role(kubectl: Kubectl, start_installed:
     user("wait", "pod/too-large", "--for=condition=PodScheduled=False", TIMEOUT_SECONDS)
     volumes = user.json("get", "pvc")["items"]
     assert {each["status"]["phase"] for each in volumes} == {"Bound"}
-    told = user.json("get", "events", "--field-selector=involvedObject.name=too-large")["items"]
-    assert {each["reportingComponent"] for each in told if each["reason"] == "FailedScheduling"} == {
+    events = user.json("get", "events", "--field-selector=involvedObject.name=too-large")["items"]
+    assert {each["reportingComponent"] for each in events if each["reason"] == "FailedScheduling"} == {
         "moorage"
     }
     scheduler.stop()

@@ -60,7 +60,7 @@ def test_what_it_is_made_from_is_named_exactly() -> None:
     assert len(set(bases)) == 1, "an environment only works with the Python that it was made with"
 
 
-def test_it_runs_as_nobody_in_particular() -> None:
+def test_it_runs_as_the_user_of_the_manifests() -> None:
     (user,) = of("USER")
     security = pod_of(printed())["securityContext"]
     assert user == f"{security['runAsUser']}:{security['runAsGroup']}"

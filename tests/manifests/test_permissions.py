@@ -105,7 +105,7 @@ def test_several_profiles_have_what_each_needs(tmp_path: Path) -> None:
     }
 
 
-def test_who_does_not_preempt_deletes_nothing(tmp_path: Path) -> None:
+def test_a_scheduler_that_does_not_preempt_deletes_nothing(tmp_path: Path) -> None:
     off = {"postFilter": {"disabled": [{"name": "DefaultPreemption"}]}}
     objects = printed(configured(tmp_path, {"schedulerName": "mine", "plugins": off}))
     assert "delete" not in granted(objects)["pods"]

@@ -88,7 +88,7 @@ def test_a_lease_that_the_configuration_names_is_the_one_that_may_be_held(tmp_pa
     assert [rule.get("resourceNames") for rule in role["rules"] if "get" in rule["verbs"]] == [["turn"]]
 
 
-def test_who_does_not_elect_needs_no_lease(tmp_path: Path) -> None:
+def test_a_scheduler_that_does_not_elect_needs_no_lease(tmp_path: Path) -> None:
     option = configured(tmp_path, only("DefaultBinder"), leaderElection={"leaderElect": False})
     objects = printed(option, "--replicas", 1)
     assert not [name for _, _, name in identified(objects) if name.endswith("-leader-election")]
@@ -119,7 +119,7 @@ def test_pods_are_as_restricted_as_can_be() -> None:
     assert pod["terminationGracePeriodSeconds"] == 30
 
 
-def test_memory_is_limited_as_said_and_half_of_it_is_requested() -> None:
+def test_memory_is_limited_as_configured_and_half_of_it_is_requested() -> None:
     (container,) = pod_of(printed("--memory", "3Gi"))["containers"]
     assert container["resources"]["limits"] == {"memory": "3Gi"}
     assert container["resources"]["requests"]["memory"] == "1536Mi"
@@ -156,7 +156,7 @@ def test_pods_find_a_place_by_the_default_scheduler_and_apart_from_each_other() 
     )
 
 
-def test_who_replaces_the_default_scheduler_says_where_its_pods_are(tmp_path: Path) -> None:
+def test_a_replacement_of_the_default_scheduler_has_a_node_name(tmp_path: Path) -> None:
     pod = pod_of(
         printed(configured(tmp_path, only("DefaultBinder", name="default-scheduler")), "--node", "n1")
     )

@@ -7,22 +7,22 @@ import pytest
 from tests.manifests import operations as deeds
 from tests.manifests.grants import AUTHORITIES, Grant, grants, without
 from tests.manifests.harness import RoleHarness, in_role_harness
-from tests.manifests.operations import Deed
+from tests.manifests.operations import Operation
 from tests.manifests.printing import Manifest, printed
 
 OBJECTS = printed()
 GRANTS = grants(OBJECTS)
 
-SHOWN_BY: dict[tuple[str, str], Deed] = {
-    ("pods", "get"): deeds.says_so_of_a_pod_that_others_write_into,
-    ("pods", "delete"): deeds.makes_room,
+SHOWN_BY: dict[tuple[str, str], Operation] = {
+    ("pods", "get"): deeds.writes_condition_after_conflict,
+    ("pods", "delete"): deeds.preempts_pods,
     ("pods/binding", "create"): deeds.schedules,
-    ("pods/status", "patch"): deeds.says_why_a_pod_has_no_node,
+    ("pods/status", "patch"): deeds.writes_unschedulable_condition,
     ("persistentvolumes", "patch"): deeds.gives_a_volume_to_a_claim,
-    ("persistentvolumeclaims", "patch"): deeds.asks_for_a_volume_where_a_pod_is_going_to_be,
+    ("persistentvolumeclaims", "patch"): deeds.selects_node_for_volume,
     ("resourceclaims", "get"): deeds.gives_a_device_of_a_claim_that_others_write_into,
     ("resourceclaims", "create"): deeds.gives_a_device_for_a_resource,
-    ("resourceclaims", "delete"): deeds.takes_a_device_back,
+    ("resourceclaims", "delete"): deeds.deallocates_device,
     ("resourceclaims", "patch"): deeds.gives_a_device,
     ("resourceclaims/status", "patch"): deeds.gives_a_device,
     ("resourceclaims/binding", "patch"): deeds.gives_a_device,
@@ -36,35 +36,37 @@ SHOWN_BY: dict[tuple[str, str], Deed] = {
     (AUTHORITIES, ""): deeds.knows_authorities,
 }
 """What shows that something is granted: in general by what is granted, …"""
-EVENTS: dict[tuple[str, str], Deed] = {
-    ("events.k8s.io", "create"): deeds.tells_where_a_pod_went,
-    ("events.k8s.io", "patch"): deeds.counts_how_often_a_pod_found_no_place,
-    ("", "create"): deeds.tells_who_leads,
+EVENTS: dict[tuple[str, str], Operation] = {
+    ("events.k8s.io", "create"): deeds.records_scheduled_event,
+    ("events.k8s.io", "patch"): deeds.counts_failed_attempts,
+    ("", "create"): deeds.records_leader_event,
 }
 """… but events are of two groups."""
-FOLLOWING: dict[str, Deed] = {
+FOLLOWING: dict[str, Operation] = {
     "watch": deeds.schedules,
     "list": deeds.schedules_where_watches_do_not_list,
 }
 
 
-def shown_by(grant: Grant) -> Deed:
+def shown_by(grant: Grant) -> Operation:
     if grant.what == "events":
         return EVENTS[grant.group, grant.verb]
     return FOLLOWING.get(grant.verb) or SHOWN_BY[grant.what, grant.verb]
 
 
-def is_done(deed: Deed, allowed: list[Manifest]) -> bool:
-    async def scenario(world: RoleHarness) -> bool:
-        await world.allow(allowed)
-        return await deed(world, OBJECTS)
+def is_done(operation: Operation, allowed: list[Manifest]) -> bool:
+    async def scenario(harness: RoleHarness) -> bool:
+        await harness.allow(allowed)
+        return await operation(harness, OBJECTS)
 
     return in_role_harness(scenario)
 
 
-@pytest.mark.parametrize("deed", dict.fromkeys(map(shown_by, GRANTS)), ids=lambda deed: deed.__name__)
-def test_all_can_be_done(deed: Deed) -> None:
-    assert is_done(deed, OBJECTS)
+@pytest.mark.parametrize(
+    "operation", dict.fromkeys(map(shown_by, GRANTS)), ids=lambda operation: operation.__name__
+)
+def test_all_can_be_done(operation: Operation) -> None:
+    assert is_done(operation, OBJECTS)
 
 
 @pytest.mark.parametrize("grant", GRANTS, ids=str)

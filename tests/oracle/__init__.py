@@ -5,7 +5,16 @@ columns, snapshots or caches and share no code with the plugins; they are slow, 
 glance. The property tests hold the engine to them. `pipeline.decide` is a whole scheduling cycle.
 """
 
-from tests.oracle.cluster import BrokenPodError, Cluster, Judge, Refusal
-from tests.oracle.pipeline import JUDGES, Outcome, decide, judge_of
+from tests.oracle.cluster import BrokenPodError, Cluster, OraclePlugin, Refusal
+from tests.oracle.pipeline import ORACLE_PLUGINS, Outcome, decide, oracle_plugin_of
 
-__all__ = ["JUDGES", "BrokenPodError", "Cluster", "Judge", "Outcome", "Refusal", "decide", "judge_of"]
+__all__ = [
+    "ORACLE_PLUGINS",
+    "BrokenPodError",
+    "Cluster",
+    "OraclePlugin",
+    "Outcome",
+    "Refusal",
+    "decide",
+    "oracle_plugin_of",
+]

@@ -63,14 +63,14 @@ class Cluster:
         """An object by kind and name, or None."""
         return next((each for each in self.all_of(kind, namespace) if each.name == name), None)
 
-    def what_if(self, gone: Iterable[Pod], come: Iterable[Pod]) -> Cluster:
+    def what_if(self, removed: Iterable[Pod], added: Iterable[Pod]) -> Cluster:
         """This cluster without some of its pods and with some others."""
-        leaving = {pod.uid for pod in gone}
+        leaving = {pod.uid for pod in removed}
         stay = [pod for pod in self.pods if pod.uid not in leaving]
-        return Cluster(self.nodes, [*stay, *come], self.others)
+        return Cluster(self.nodes, [*stay, *added], self.others)
 
 
-class Judge:
+class OraclePlugin:
     """What one plugin has to say of one pod. Subclasses are the oracles; by default nothing is said."""
 
     name: ClassVar[str]

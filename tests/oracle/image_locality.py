@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from moorage.api.node import Node
-from tests.oracle.cluster import Judge
+from tests.oracle.cluster import OraclePlugin
 
 MIB = 2**20
 
 
-class ImageLocality(Judge):
+class ImageLocality(OraclePlugin):
     """Better the nodes that have the pod's images already, the more so the larger the images are.
 
     An image counts with its size times the share of nodes that have it, so that a first node does not draw

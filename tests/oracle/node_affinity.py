@@ -5,11 +5,11 @@ from __future__ import annotations
 from moorage.api.node import Node
 from moorage.api.pod import NodeAffinity as Affinity
 from moorage.api.pod import PreferredSchedulingTerm
-from tests.oracle.cluster import BrokenPodError, Judge, Refusal, refusal, share_of_largest
+from tests.oracle.cluster import BrokenPodError, OraclePlugin, Refusal, refusal, share_of_largest
 from tests.oracle.labels import MalformedError, node_selected, required_selector, term_matches, wanted_by
 
 
-class NodeAffinity(Judge):
+class NodeAffinity(OraclePlugin):
     """A node must match what the profile adds and what the pod requires; preferences add their weights."""
 
     name = "NodeAffinity"

@@ -9,7 +9,7 @@ from typing import Any
 
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from tests.oracle.cluster import BrokenPodError, Cluster, Judge, Refusal
+from tests.oracle.cluster import BrokenPodError, Cluster, OraclePlugin, Refusal
 from tests.oracle.image_locality import ImageLocality
 from tests.oracle.node_affinity import NodeAffinity
 from tests.oracle.pod_affinity import InterPodAffinity
@@ -24,7 +24,7 @@ from tests.oracle.simple import (
 )
 from tests.oracle.topology_spread import PodTopologySpread
 
-JUDGES: tuple[type[Judge], ...] = (
+ORACLE_PLUGINS: tuple[type[OraclePlugin], ...] = (
     NodeUnschedulable,
     NodeName,
     TaintToleration,
@@ -41,9 +41,9 @@ JUDGES: tuple[type[Judge], ...] = (
 """The oracles in the order in which the default profile asks its plugins."""
 
 
-def judge_of(name: str) -> type[Judge]:
+def oracle_plugin_of(name: str) -> type[OraclePlugin]:
     """The oracle for a plugin."""
-    return next(judge for judge in JUDGES if judge.name == name)
+    return next(oracle_plugin for oracle_plugin in ORACLE_PLUGINS if oracle_plugin.name == name)
 
 
 @dataclass
@@ -65,7 +65,9 @@ class Outcome:
 
 def decide(cluster: Cluster, pod: Pod, args: Mapping[str, Any]) -> Outcome:
     """What the default profile makes of a pod; `args` are the arguments of each plugin that takes some."""
-    judges = [judge(cluster, pod, args.get(judge.name)) for judge in JUDGES]
+    oracle_plugins = [
+        oracle_plugin(cluster, pod, args.get(oracle_plugin.name)) for oracle_plugin in ORACLE_PLUGINS
+    ]
     outcome = Outcome()
     if not cluster.nodes:
         outcome.message = "no nodes available to schedule pods"
@@ -73,36 +75,36 @@ def decide(cluster: Cluster, pod: Pod, args: Mapping[str, Any]) -> Outcome:
     available = f"0/{len(cluster.nodes)} nodes are available:"
     candidates = cluster.nodes
     left_out = ""
-    for judge in judges:
-        names = judge.narrow()
+    for oracle_plugin in oracle_plugins:
+        names = oracle_plugin.narrow()
         if isinstance(names, str):
-            outcome.plugins = {judge.name}
+            outcome.plugins = {oracle_plugin.name}
             outcome.message = f"{available} {names}."
             return outcome
         if names is not None:
-            outcome.plugins.add(judge.name)
-            left_out = f"node(s) didn't satisfy plugin(s) [{judge.name}]"
+            outcome.plugins.add(oracle_plugin.name)
+            left_out = f"node(s) didn't satisfy plugin(s) [{oracle_plugin.name}]"
             candidates = [node for node in candidates if node.name in names]
-    feasible = _filter(judges, candidates, outcome)
+    feasible = _filter(oracle_plugins, candidates, outcome)
     outcome.feasible = [node.name for node in feasible]
     if not feasible:
         outcome.message = f"{available} {_reasons(outcome, len(cluster.nodes), left_out)}."
     elif len(feasible) == 1:
         outcome.best = outcome.feasible
     else:
-        _score(judges, feasible, outcome)
+        _score(oracle_plugins, feasible, outcome)
     return outcome
 
 
-def _filter(judges: list[Judge], candidates: list[Node], outcome: Outcome) -> list[Node]:
+def _filter(oracle_plugins: list[OraclePlugin], candidates: list[Node], outcome: Outcome) -> list[Node]:
     """Each node goes from filter to filter until one refuses it."""
     feasible = []
     for node in candidates:
-        for judge in judges:
-            why = judge.filter(node)
+        for oracle_plugin in oracle_plugins:
+            why = oracle_plugin.filter(node)
             if why is not None:
-                outcome.refusals[node.name] = (judge.name, why)
-                outcome.plugins.add(judge.name)
+                outcome.refusals[node.name] = (oracle_plugin.name, why)
+                outcome.plugins.add(oracle_plugin.name)
                 break
         else:
             feasible.append(node)
@@ -119,20 +121,20 @@ def _reasons(outcome: Outcome, nodes: int, left_out: str) -> str:
     return ", ".join(sorted(f"{count} {text}" for text, count in tally.items()))
 
 
-def _score(judges: list[Judge], feasible: list[Node], outcome: Outcome) -> None:
+def _score(oracle_plugins: list[OraclePlugin], feasible: list[Node], outcome: Outcome) -> None:
     """Every plugin that does not abstain scores every node; the highest sum is best."""
     outcome.scores = {node.name: {} for node in feasible}
-    for judge in judges:
-        if not judge.scores:
+    for oracle_plugin in oracle_plugins:
+        if not oracle_plugin.scores:
             continue
         try:
-            if judge.skips_score(feasible):
+            if oracle_plugin.skips_score(feasible):
                 continue
-            finals = judge.final_scores(feasible)
+            finals = oracle_plugin.final_scores(feasible)
         except BrokenPodError:
-            outcome.broken = judge.name
+            outcome.broken = oracle_plugin.name
             return
         for node, score in zip(feasible, finals, strict=True):
-            outcome.scores[node.name][judge.name] = score * judge.weight
+            outcome.scores[node.name][oracle_plugin.name] = score * oracle_plugin.weight
     totals = {name: sum(scores.values()) for name, scores in outcome.scores.items()}
     outcome.best = [name for name, total in totals.items() if total == max(totals.values())]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from moorage.api.node import Namespace, Node
 from moorage.api.pod import Pod, PodAffinity, PodAffinityTerm
-from tests.oracle.cluster import Cluster, Judge, Refusal, refusal
+from tests.oracle.cluster import Cluster, OraclePlugin, Refusal, refusal
 from tests.oracle.labels import select
 
 
@@ -27,9 +27,9 @@ def anti_affinity(pod: Pod) -> PodAffinity:
     return found or PodAffinity()
 
 
-def required(wish: PodAffinity) -> tuple[PodAffinityTerm, ...]:
+def required(preference: PodAffinity) -> tuple[PodAffinityTerm, ...]:
     """The terms that must hold."""
-    return wish.required_during_scheduling_ignored_during_execution
+    return preference.required_during_scheduling_ignored_during_execution
 
 
 def preferred(pod: Pod) -> list[tuple[int, PodAffinityTerm]]:
@@ -77,7 +77,7 @@ def new_means(cluster: Cluster, term: PodAffinityTerm, pod: Pod, other: Pod) -> 
     return covered and select(term.label_selector, other.labels)
 
 
-class InterPodAffinity(Judge):
+class InterPodAffinity(OraclePlugin):
     """The new pod's required terms must hold, and those of pods that want to be away from it.
 
     Preferred terms, of the new pod and of those on nodes, add and take away points; so do the required
@@ -118,12 +118,12 @@ class InterPodAffinity(Judge):
         keys = [term.topology_key for term in terms]
         if any(key not in node.labels for key in keys):
             return False
-        friends = [
+        matching_pods = [
             place for other, place in self.cluster.placed() if all(self.meant(term, other) for term in terms)
         ]
-        if all(any(near(node, place, key) for place in friends) for key in keys):
+        if all(any(near(node, place, key) for place in matching_pods) for key in keys):
             return True
-        alone = not any(key in place.labels for place in friends for key in keys)
+        alone = not any(key in place.labels for place in matching_pods for key in keys)
         return alone and all(self.meant(term, self.pod) for term in terms)
 
     def contributions(self) -> Iterator[tuple[Node, str, int]]:

@@ -18,7 +18,7 @@ from tests.oracle.amounts import (
     used,
     used_for_scoring,
 )
-from tests.oracle.cluster import Judge, Refusal, refusal
+from tests.oracle.cluster import OraclePlugin, Refusal, refusal
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Use:
     weight: int
 
 
-class NodeResourcesFit(Judge):
+class NodeResourcesFit(OraclePlugin):
     """A node needs room for one more pod and for all that it requests; by how full it would be, it scores."""
 
     name = "NodeResourcesFit"
@@ -120,7 +120,7 @@ def on_shape(shape: tuple[UtilizationShapePoint, ...], percent: int) -> int:
     return 10 * shape[-1].score
 
 
-class NodeResourcesBalancedAllocation(Judge):
+class NodeResourcesBalancedAllocation(OraclePlugin):
     """Better the nodes whose resources the pod makes more evenly used than they are without it."""
 
     name = "NodeResourcesBalancedAllocation"

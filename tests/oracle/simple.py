@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from moorage.api.node import Node, Taint
 from moorage.api.pod import ContainerPort, Pod
-from tests.oracle.cluster import Judge, Refusal, refusal, share_of_largest
-from tests.oracle.tolerations import kept_off, tolerated
+from tests.oracle.cluster import OraclePlugin, Refusal, refusal, share_of_largest
+from tests.oracle.tolerations import is_repelled, tolerated
 
 
-class NodeUnschedulable(Judge):
+class NodeUnschedulable(OraclePlugin):
     """A cordoned node takes only pods that tolerate the taint which cordoning brings."""
 
     name = "NodeUnschedulable"
@@ -22,7 +22,7 @@ class NodeUnschedulable(Judge):
         return None
 
 
-class NodeName(Judge):
+class NodeName(OraclePlugin):
     """A pod that names its node goes there or nowhere."""
 
     name = "NodeName"
@@ -35,7 +35,7 @@ class NodeName(Judge):
         return None
 
 
-class TaintToleration(Judge):
+class TaintToleration(OraclePlugin):
     """Strict taints keep pods off; soft ones (PreferNoSchedule) cost points, one each."""
 
     name = "TaintToleration"
@@ -44,7 +44,7 @@ class TaintToleration(Judge):
 
     def filter(self, node: Node) -> Refusal | None:
         """A strict taint that is not tolerated."""
-        if kept_off(self.pod, node):
+        if is_repelled(self.pod, node):
             return refusal("node(s) had untolerated taint(s)", resolvable=False)
         return None
 
@@ -58,7 +58,7 @@ class TaintToleration(Judge):
         return share_of_largest(raw, reverse=True)
 
 
-class NodePorts(Judge):
+class NodePorts(OraclePlugin):
     """Two pods on a node cannot have the same host port and protocol, unless on different addresses."""
 
     name = "NodePorts"
@@ -86,7 +86,7 @@ def clash(first: ContainerPort, second: ContainerPort) -> bool:
     return len(addresses) == 1 or "0.0.0.0" in addresses
 
 
-class NodeDeclaredFeatures(Judge):
+class NodeDeclaredFeatures(OraclePlugin):
     """A pod that needs a feature of the kubelet goes only where the kubelet declares it."""
 
     name = "NodeDeclaredFeatures"
@@ -106,7 +106,7 @@ class NodeDeclaredFeatures(Judge):
         return None
 
 
-class DynamicResources(Judge):
+class DynamicResources(OraclePlugin):
     """Pods without device claims are all the same to it; other pods are no part of these tests."""
 
     name = "DynamicResources"

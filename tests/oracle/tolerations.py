@@ -20,7 +20,7 @@ def tolerated(pod: Pod, taint: Taint) -> bool:
     return any(covers(toleration, taint) for toleration in pod.spec.tolerations)
 
 
-def kept_off(pod: Pod, node: Node) -> bool:
+def is_repelled(pod: Pod, node: Node) -> bool:
     """Whether a taint of the strict effects keeps a pod off a node."""
     strict = [taint for taint in node.spec.taints if taint.effect in ("NoSchedule", "NoExecute")]
     return not all(tolerated(pod, taint) for taint in strict)

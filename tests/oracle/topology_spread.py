@@ -14,9 +14,9 @@ from moorage.api.base import LabelSelector
 from moorage.api.node import Node
 from moorage.api.pod import Pod, TopologySpreadConstraint
 from moorage.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from tests.oracle.cluster import Judge, Refusal, refusal
+from tests.oracle.cluster import OraclePlugin, Refusal, refusal
 from tests.oracle.labels import is_empty, select, wanted_by
-from tests.oracle.tolerations import kept_off
+from tests.oracle.tolerations import is_repelled
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -54,10 +54,10 @@ class Rule:
         """Whether a node takes part: by default where the pod's node affinity allows it, tainted or not."""
         if self.constraint.node_affinity_policy in (None, "Honor") and not wanted_by(pod, node):
             return False
-        return not (self.constraint.node_taints_policy == "Honor" and kept_off(pod, node))
+        return not (self.constraint.node_taints_policy == "Honor" and is_repelled(pod, node))
 
 
-class PodTopologySpread(Judge):
+class PodTopologySpread(OraclePlugin):
     """Hard constraints refuse nodes that would make the domains too uneven; soft ones score them."""
 
     name = "PodTopologySpread"

@@ -130,8 +130,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
 @pytest.mark.parametrize("name", ["up", "up --help", "apiserver", "bench --http"])
 def test_a_command_that_needs_the_cluster_says_what_to_install(name: str, base: Base) -> None:
     what = name.removesuffix(" --help")
-    said = f"moorage {what} needs the laptop cluster: pip install 'moorage[cluster]'\n"
-    assert base.commands[name] == (1, "", said)
+    messages = f"moorage {what} needs the laptop cluster: pip install 'moorage[cluster]'\n"
+    assert base.commands[name] == (1, "", messages)
 
 
 @pytest.mark.parametrize(

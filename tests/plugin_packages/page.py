@@ -73,35 +73,37 @@ class Background:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self._said: list[str] = []
-        self._heard = threading.Condition()
+        self._output: list[str] = []
+        self._received = threading.Condition()
         self._is_over = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.says([f"…{_IS_READY[kind]}…"])
+        self.prints([f"…{_IS_READY[kind]}…"])
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            with self._heard:
-                self._said.append(line.rstrip())
-                self._heard.notify_all()
-        with self._heard:
+            with self._received:
+                self._output.append(line.rstrip())
+                self._received.notify_all()
+        with self._received:
             self._is_over = True
-            self._heard.notify_all()
+            self._received.notify_all()
 
-    def says(self, lines: Sequence[str], after: int = 0) -> None:
+    def prints(self, lines: Sequence[str], after: int = 0) -> None:
         """Wait until it has said these lines, in this order, after so many others."""
-        with self._heard:
-            self._heard.wait_for(lambda: self._is_over or _shows(self._said[after:], lines), _TIMEOUT_SECONDS)
-            assert _shows(self._said[after:], lines), "\n".join(
-                ["it did not say", *lines, "but", *self._said]
+        with self._received:
+            self._received.wait_for(
+                lambda: self._is_over or _shows(self._output[after:], lines), _TIMEOUT_SECONDS
+            )
+            assert _shows(self._output[after:], lines), "\n".join(
+                ["it did not say", *lines, "but", *self._output]
             )
 
     @property
     def line_count(self) -> int:
         """How much it has said."""
-        return len(self._said)
+        return len(self._output)
 
     def end(self) -> None:
         """Ask it to end, as Ctrl-C does, and see that it ends well."""
@@ -110,7 +112,7 @@ class Background:
             status = self._process.wait(_TIMEOUT_SECONDS)
         finally:
             self.kill()
-        assert status == 0, "\n".join(self._said)
+        assert status == 0, "\n".join(self._output)
 
     def kill(self) -> None:
         """End it at once."""
@@ -178,13 +180,13 @@ class Play:
             self._running.append(Background(command, kind, self._folder, self._environment))
             return
         plugins = self._plugin_files()
-        heard = [running.line_count for running in self._running]
+        line_counts = [running.line_count for running in self._running]
         self._shell(command)
         for name in plugins.keys() & {
             name for name, text in self._plugin_files().items() if text != plugins[name]
         }:
-            for running, after in zip(self._running, heard, strict=True):
-                running.says([f"…{name} reloaded"], after)
+            for running, after in zip(self._running, line_counts, strict=True):
+                running.prints([f"…{name} reloaded"], after)
 
     def _end_those_before(self, kind: str) -> None:
         """A second cluster takes the place of the first, and of all that worked in it."""
@@ -222,7 +224,7 @@ class Play:
         if _shows(self._printed, lines):
             return
         assert self._running, "\n".join([command, "printed", *self._printed, "and not", *lines])
-        self._running[-1].says(lines)
+        self._running[-1].prints(lines)
 
 
 def _recipe_of_make_up() -> str:

@@ -97,7 +97,7 @@ def test_what_is_written_is_in_good_style(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     {
         "Tide": "'Tide': a name is made of lower-case letters, digits and hyphens, and begins with a letter; "
         "tide, perhaps?",
@@ -114,13 +114,13 @@ def test_what_is_written_is_in_good_style(folder: Path) -> None:
     }.items(),
     ids=lambda text: text[:12],
 )
-def test_new_refuses(name: str, said: str, folder: Path) -> None:
+def test_new_refuses(name: str, message: str, folder: Path) -> None:
     (folder / "here").mkdir()
     before = sorted(folder.rglob("*"))
     result = plugin("new", name)
     assert result.exit_code == 2
     assert result.output.startswith("moorage plugin new: ")
-    assert said in result.output
+    assert message in result.output
     assert len(result.output.splitlines()) == 1
     assert sorted(folder.rglob("*")) == before
 
@@ -170,7 +170,7 @@ def test_check_of_a_folder(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     {
         ("absent.py",): "absent.py: there is no such file or folder; give a file FILE.py, the folder of a "
         "package, or module:Class",
@@ -188,7 +188,7 @@ def test_check_of_a_folder(folder: Path) -> None:
     }.items(),
     ids=lambda value: value[0] if isinstance(value, tuple) else None,
 )
-def test_check_refuses(words: tuple[str, ...], said: str, folder: Path) -> None:
+def test_check_refuses(words: tuple[str, ...], message: str, folder: Path) -> None:
     (folder / "empty.py").write_text("")
     (folder / "wrong.py").write_text("class\n")
     for name in ("folder", "silent", "unread"):
@@ -198,5 +198,5 @@ def test_check_refuses(words: tuple[str, ...], said: str, folder: Path) -> None:
     result = plugin("check", *words)
     assert result.exit_code == 2, result.output
     assert result.output.startswith("moorage plugin check: ")
-    assert said in result.output
+    assert message in result.output
     assert len(result.output.splitlines()) == 1

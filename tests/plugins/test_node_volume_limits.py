@@ -286,7 +286,7 @@ def test_every_migrated_driver(source: Manifest, driver: str) -> None:
         assert ask(NodeVolumeLimits(), pod, cache) == {"n": (TOO_MANY_VOLUMES,), "m": ()}
 
 
-def test_nodes_are_judged_by_their_own_limits() -> None:
+def test_nodes_are_evaluated_by_their_own_limits() -> None:
     cache = Cache(
         [
             *(make_node(name) for name in ("full", "roomy", "free")),

@@ -32,7 +32,7 @@ def test_there_are_such_plugins() -> None:
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("plugin", BOTH_WAYS)
-def test_one_node_is_judged_as_all_are(plugin: str) -> None:
+def test_one_node_is_evaluated_as_all_are(plugin: str) -> None:
     @examples(100)
     @given(cases((s.RESOURCES, s.TAINTS, s.NODES), new=2))
     def check(case: Case) -> None:

@@ -117,60 +117,65 @@ def wanting(*near: Any, away: Any = (), **fields: Any) -> Pod:
 
 
 NEAR_WEB, NEAR_DB = pod_term(ZONE, WEB), pod_term(ZONE, DB)
-LIKES, LIKES_BOTH = wanting(NEAR_WEB), wanting(NEAR_WEB, NEAR_DB)
-HATES, HATES_BOTH = wanting(away=[NEAR_WEB]), wanting(away=[NEAR_WEB, NEAR_DB])
-SHY = {"affinity": {"podAntiAffinity": {REQUIRED: [NEAR_WEB]}}}
+REQUIRED_AFFINITY, AFFINITY_TO_BOTH = wanting(NEAR_WEB), wanting(NEAR_WEB, NEAR_DB)
+REQUIRED_ANTI_AFFINITY, ANTI_AFFINITY_TO_BOTH = wanting(away=[NEAR_WEB]), wanting(away=[NEAR_WEB, NEAR_DB])
+PREFERRED_ANTI_AFFINITY = {"affinity": {"podAntiAffinity": {REQUIRED: [NEAR_WEB]}}}
 UNWANTED = make_pod("p", uid="p", labels={"app": "web"})
 """Wants nothing of others; those that keep away from web keep away from it."""
 
 AFFINITY: dict[str, tuple[Pod, Object | None, Object | None, bool]] = {
-    "a liked pod comes": (LIKES, None, other(), True),
-    "another pod comes": (LIKES, None, other("db"), False),
-    "one of two liked pods comes: nobody is both": (LIKES_BOTH, None, other(), False),
-    "a liked pod comes without a node": (LIKES, None, other(on=""), False),
-    "a liked pod of another namespace comes": (LIKES, None, other(namespace="else"), False),
-    "a liked pod goes": (LIKES, other(), None, False),
+    "a liked pod comes": (REQUIRED_AFFINITY, None, other(), True),
+    "another pod comes": (REQUIRED_AFFINITY, None, other("db"), False),
+    "one of two liked pods comes: nobody is both": (AFFINITY_TO_BOTH, None, other(), False),
+    "a liked pod comes without a node": (REQUIRED_AFFINITY, None, other(on=""), False),
+    "a liked pod of another namespace comes": (REQUIRED_AFFINITY, None, other(namespace="else"), False),
+    "a liked pod goes": (REQUIRED_AFFINITY, other(), None, False),
     "the last of its own kind may have gone": (wanting(NEAR_WEB, labels={"app": "web"}), other(), None, True),
-    "a pod becomes a liked one": (LIKES, other("db"), other(), True),
-    "a pod is not liked any more": (LIKES, other(), other("db"), False),
-    "a hated pod goes": (HATES, other(), None, True),
-    "one of two hated pods goes": (HATES_BOTH, other(), None, True),
-    "another pod goes": (HATES, other("db"), None, False),
+    "a pod becomes a liked one": (REQUIRED_AFFINITY, other("db"), other(), True),
+    "a pod is not liked any more": (REQUIRED_AFFINITY, other(), other("db"), False),
+    "a hated pod goes": (REQUIRED_ANTI_AFFINITY, other(), None, True),
+    "one of two hated pods goes": (ANTI_AFFINITY_TO_BOTH, other(), None, True),
+    "another pod goes": (REQUIRED_ANTI_AFFINITY, other("db"), None, False),
     "a hated pod goes that was nominated": (
-        HATES,
+        REQUIRED_ANTI_AFFINITY,
         other(on="", status={"nominatedNodeName": "n"}),
         None,
         True,
     ),
-    "a hated pod comes": (HATES, None, other(), False),
-    "a pod is not hated any more": (HATES, other(), other("x"), True),
-    "one of two hates ends": (HATES_BOTH, other(), other("x"), True),
-    "from one hate to the other": (HATES_BOTH, other(), other("db"), True),
-    "a pod becomes a hated one": (HATES, other("db"), other(), False),
-    "a pod goes that kept away from it": (UNWANTED, other("db", **SHY), None, True),
+    "a hated pod comes": (REQUIRED_ANTI_AFFINITY, None, other(), False),
+    "a pod is not hated any more": (REQUIRED_ANTI_AFFINITY, other(), other("x"), True),
+    "one of two hates ends": (ANTI_AFFINITY_TO_BOTH, other(), other("x"), True),
+    "from one hate to the other": (ANTI_AFFINITY_TO_BOTH, other(), other("db"), True),
+    "a pod becomes a hated one": (REQUIRED_ANTI_AFFINITY, other("db"), other(), False),
+    "a pod goes that kept away from it": (UNWANTED, other("db", **PREFERRED_ANTI_AFFINITY), None, True),
     "a pod goes that did not": (UNWANTED, other("db"), None, False),
     "its own labels change": (UNWANTED, make_pod("p", uid="p"), UNWANTED, True),
     "another waiting pod's labels change": (UNWANTED, make_pod("q"), other(on=""), False),
-    "a node with the key comes": (LIKES, None, in_zone("a"), True),
-    "a node without the key comes": (LIKES, None, PLAIN, False),
-    "a node gets the key": (LIKES, PLAIN, in_zone("a"), True),
-    "a node loses the key": (LIKES, in_zone("a"), PLAIN, False),
-    "a node moves": (LIKES, in_zone("a"), in_zone("b"), True),
-    "other labels change": (LIKES, in_zone("a"), in_zone("a", disk="ssd"), False),
-    "any node comes": (HATES, None, PLAIN, True),
-    "a node gets the key of what is hated": (HATES, PLAIN, in_zone("a"), False),
-    "a node loses the key of what is hated": (HATES, in_zone("a"), PLAIN, True),
-    "a node moves away from what is hated": (HATES, in_zone("a"), in_zone("b"), True),
-    "other labels change beside what is hated": (HATES, in_zone("a"), in_zone("a", disk="ssd"), False),
+    "a node with the key comes": (REQUIRED_AFFINITY, None, in_zone("a"), True),
+    "a node without the key comes": (REQUIRED_AFFINITY, None, PLAIN, False),
+    "a node gets the key": (REQUIRED_AFFINITY, PLAIN, in_zone("a"), True),
+    "a node loses the key": (REQUIRED_AFFINITY, in_zone("a"), PLAIN, False),
+    "a node moves": (REQUIRED_AFFINITY, in_zone("a"), in_zone("b"), True),
+    "other labels change": (REQUIRED_AFFINITY, in_zone("a"), in_zone("a", disk="ssd"), False),
+    "any node comes": (REQUIRED_ANTI_AFFINITY, None, PLAIN, True),
+    "a node gets the key of what is hated": (REQUIRED_ANTI_AFFINITY, PLAIN, in_zone("a"), False),
+    "a node loses the key of what is hated": (REQUIRED_ANTI_AFFINITY, in_zone("a"), PLAIN, True),
+    "a node moves away from what is hated": (REQUIRED_ANTI_AFFINITY, in_zone("a"), in_zone("b"), True),
+    "other labels change beside what is hated": (
+        REQUIRED_ANTI_AFFINITY,
+        in_zone("a"),
+        in_zone("a", disk="ssd"),
+        False,
+    ),
     "a node comes for who is unwanted elsewhere": (UNWANTED, None, PLAIN, True),
     "a node changes for who is unwanted elsewhere": (UNWANTED, in_zone("a"), in_zone("b"), True),
     "taints change": (
-        LIKES,
+        REQUIRED_AFFINITY,
         in_zone("a"),
         make_node("n", labels={ZONE: "a"}, taints=["a:NoSchedule"]),
         False,
     ),
-    "a node goes": (LIKES, in_zone("a"), None, False),
+    "a node goes": (REQUIRED_AFFINITY, in_zone("a"), None, False),
 }
 
 

@@ -83,14 +83,14 @@ def test_the_actions_have_the_order_of_kube_scheduler() -> None:
     assert Action.UPDATE == Action.ALL - Action.ADD - Action.DELETE
 
 
-def test_who_names_nothing_has_an_interest_in_every_kind() -> None:
+def test_without_registered_events_all_kinds_requeue() -> None:
     kinds = {interest.event.resource for interest in EVERYTHING}
     assert all(interest.event.action == Action.ALL and interest.hint is None for interest in EVERYTHING)
     assert {Resource.POD, Resource.NODE, Resource.RESOURCE_SLICE, Resource.VOLUME_ATTACHMENT} <= kinds
     assert Resource.ANY not in kinds
 
 
-def test_what_is_watched_is_what_somebody_has_an_interest_in() -> None:
+def test_watched_events_are_those_that_plugins_register() -> None:
     one = QueueRules(lambda pod, first: "", {"A": (on(Resource.NODE, Action.ADD),), "B": ()})
     two = QueueRules(
         lambda pod, first: "",

@@ -62,7 +62,7 @@ def test_how_often_a_hint_is_asked(index: EventIndex | None, times: int) -> None
     assert case.pop_all() == (["red"] if times else [])
 
 
-def test_who_comes_and_goes_is_found_and_not_found() -> None:
+def test_added_pods_are_found_and_removed_ones_are_not() -> None:
     case = asked(BY_LABEL)
     assert case.pop_all() == ["red"]
     case.refused("later", "P", labels={"a": "red"})
@@ -98,7 +98,7 @@ def test_the_pod_that_an_event_is_about_goes_through_every_sieve() -> None:
     assert (case.where("p"), case.where("q")) == (Place.UNSCHEDULABLE, Place.ACTIVE)
 
 
-def test_a_gates_sieve_does_not_speak_for_who_else_refused_the_pod() -> None:
+def test_the_index_of_a_gate_does_not_count_for_other_rejectors() -> None:
     closed = EventIndex(lambda pod: (), lambda old, new: ())
     never = on(
         Resource.NODE, Action.ADD, lambda pod, old, new: False, per_equivalence_class=True, index=closed
@@ -153,7 +153,7 @@ def lets_through(index: EventIndex, pod: Pod, old: Object | None, new: Object | 
 
 @examples(300)
 @given(data=st.data())
-def test_whatever_helps_gets_through(data: st.DataObject) -> None:
+def test_every_helpful_event_passes_the_index(data: st.DataObject) -> None:
     objects = Objects()
     for manifest in data.draw(other_objects(ABOUT)):
         objects.put(make(manifest))

@@ -29,7 +29,7 @@ def happen(case: Case, times: int, helps: str = "nobody") -> None:
         case.queue.move_all(events.NODE_ADD, None, helping(helps))
 
 
-def test_nothing_is_kept_while_nobody_is_in_flight() -> None:
+def test_nothing_is_kept_while_no_pod_is_in_flight() -> None:
     case = Case()
     case.refused("p", "Named")
     happen(case, 3)
@@ -67,7 +67,7 @@ def test_a_long_attempt_misses(times: int, place: Place) -> None:
     assert case.fail(queued, "Named") is place
 
 
-def test_who_began_later_knows_all_that_it_missed() -> None:
+def test_a_pod_that_was_popped_later_has_all_its_missed_events() -> None:
     case = Case()
     case.add("p", "q", "r")
     case.attempt("p")

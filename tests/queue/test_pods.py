@@ -53,7 +53,7 @@ def test_an_unknown_pod_that_changes_is_added() -> None:
     assert case.observer.came == {("active", "UnschedulablePodUpdate"): 1}
 
 
-def test_a_pod_that_was_made_anew_under_its_name_is_another() -> None:
+def test_a_pod_that_was_recreated_under_its_name_is_another() -> None:
     case = Case()
     case.refused("p", "Silent")
     old = make_pod("p", uid="p")
@@ -98,7 +98,7 @@ def test_deleting_a_pod_in_flight_leaves_the_attempt_alone() -> None:
     assert case.where("p") is None
 
 
-def test_who_is_back_already_is_not_put_back_twice() -> None:
+def test_a_pod_that_is_back_already_is_not_put_back_twice() -> None:
     case = Case()
     case.add("p")
     queued = case.attempt("p")
@@ -154,7 +154,7 @@ def test_updates_in_flight_do_not_concern_others_in_flight() -> None:
     assert case.fail(other, "Labels") is Place.UNSCHEDULABLE
 
 
-def test_who_pauses_is_updated_where_it_is() -> None:
+def test_a_pod_that_pauses_is_updated_where_it_is() -> None:
     case = Case()
     pod = in_place(case, Place.BACKOFF)
     new = changed(pod, priority=9)
@@ -211,7 +211,7 @@ def test_a_gate_is_asked_again_on_its_plugins_events_only(
     case.queue.validate()
 
 
-def test_who_was_refused_and_then_gated_waits_for_the_gate_and_its_refusers() -> None:
+def test_a_pod_that_was_refused_and_then_gated_waits_for_the_gate_and_its_refusers() -> None:
     case = Case()
     pod = case.refused("p", "Any", "Labels")
     case.closed.add("p")
@@ -229,7 +229,7 @@ def test_who_was_refused_and_then_gated_waits_for_the_gate_and_its_refusers() ->
     case.queue.validate()
 
 
-def test_who_enters_backoff_is_asked_at_the_gate() -> None:
+def test_a_pod_that_enters_backoff_is_asked_at_the_gate() -> None:
     case = Case()
     case.add("p")
     queued = case.attempt("p")
@@ -239,7 +239,7 @@ def test_who_enters_backoff_is_asked_at_the_gate() -> None:
     case.queue.validate()
 
 
-def test_who_leaves_backoff_is_not_asked_again() -> None:
+def test_a_pod_that_leaves_backoff_is_not_asked_again() -> None:
     case = Case()
     case.add("p")
     case.fail(case.attempt("p"))

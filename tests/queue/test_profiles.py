@@ -161,7 +161,7 @@ def test_events_with_parameters_are_refused_at_the_start() -> None:
         framework_of(Wrong())
 
 
-def test_plugins_that_refuse_nobody_are_not_asked() -> None:
+def test_plugins_that_reject_no_pod_are_not_asked() -> None:
     class Scorer:
         name = "Scorer"
 
@@ -187,7 +187,7 @@ def test_gates(answer: Any, gate: str, caplog: pytest.LogCaptureFixture) -> None
     assert bool(caplog.records) is (answer == "no" or isinstance(answer, Exception))
 
 
-def test_who_closed_the_gate_last_time_is_asked_first() -> None:
+def test_the_plugin_that_gated_the_pod_last_is_called_first() -> None:
     asked = []
 
     class Second(Plugin):
@@ -227,7 +227,7 @@ def test_a_pod_waits_for_room_until_a_node_comes_that_has_it(queue: SchedulingQu
     queue.validate()
 
 
-def test_a_change_of_taints_is_nothing_to_who_lacks_room(queue: SchedulingQueue) -> None:
+def test_a_change_of_taints_does_not_requeue_a_pod_that_lacks_resources(queue: SchedulingQueue) -> None:
     pod = make_pod("p", uid="p", requests={"cpu": "2"})
     queue.add(pod)
     queued = queue.pop_now()

@@ -79,7 +79,7 @@ def test_a_hint_that_fails_says_yes(caplog: pytest.LogCaptureFixture) -> None:
     assert case.observer.hints == {("Broken", "NodeAdd", "Error"): 1}
 
 
-def test_who_still_has_to_pause_goes_to_backoff() -> None:
+def test_a_pod_that_still_has_to_pause_goes_to_backoff() -> None:
     case = Case()
     case.add("p")
     case.fail(case.attempt("p"), "Any")
@@ -130,7 +130,7 @@ def test_an_error_is_tried_again_after_a_pause_whatever_happens() -> None:
     assert case.fail(case.attempt("p")) is Place.BACKOFF
 
 
-def test_who_is_put_back_after_done_is_tried_again() -> None:
+def test_a_pod_that_is_put_back_after_done_is_tried_again() -> None:
     case = Case()
     case.add("p")
     queued = case.attempt("p")
@@ -225,7 +225,7 @@ def test_activation_does_not_open_a_gate() -> None:
 # Time
 
 
-def test_who_waited_for_five_minutes_is_tried_again() -> None:
+def test_a_pod_that_waited_for_five_minutes_is_tried_again() -> None:
     case = Case()
     case.add("p")
     queued = case.attempt("p")
@@ -242,7 +242,7 @@ def test_who_waited_for_five_minutes_is_tried_again() -> None:
     assert not queued.was_flushed
 
 
-def test_how_long_that_is_can_be_said() -> None:
+def test_the_duration_is_configurable() -> None:
     case = Case(max_unschedulable_seconds=60)
     case.add("p")
     case.fail(case.attempt("p"), "Silent")
@@ -307,7 +307,7 @@ def test_new_rules_keep_all_pods() -> None:
     assert case.fail(in_flight, "Other") is Place.BACKOFF  # its attempt was under the old rules
 
 
-def test_moves_wake_who_waits_to_pop() -> None:
+def test_moves_wake_a_waiting_pop() -> None:
     case = Case()
     case.refused("p", "Any")
     before = case.wakes

@@ -20,7 +20,7 @@ import yaml
 
 from tests.apiserver.running import Kubectl, RunningServer
 
-SAYS_WITHIN_SECONDS = 30
+OUTPUT_TIMEOUT_SECONDS = 30
 ENDS_WITHIN_SECONDS = 30
 ROLES = ("system:kube-scheduler", "system:volume-scheduler")
 ACCOUNT = "system:serviceaccount:kube-system:scheduler"
@@ -61,7 +61,7 @@ class RunningScheduler:
         )
         self._lines: list[str] = []
         self._seen = 0
-        self._heard = threading.Condition()
+        self._received = threading.Condition()
         self._is_over = False
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -76,12 +76,12 @@ class RunningScheduler:
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            with self._heard:
+            with self._received:
                 self._lines.append(line)
-                self._heard.notify_all()
-        with self._heard:
+                self._received.notify_all()
+        with self._received:
             self._is_over = True
-            self._heard.notify_all()
+            self._received.notify_all()
 
     @property
     def log(self) -> str:
@@ -94,8 +94,8 @@ class RunningScheduler:
         def is_there() -> bool:
             return self._is_over or any(text in line for line in self._lines[self._seen :])
 
-        with self._heard:
-            self._heard.wait_for(is_there, SAYS_WITHIN_SECONDS)
+        with self._received:
+            self._received.wait_for(is_there, OUTPUT_TIMEOUT_SECONDS)
             for number in range(self._seen, len(self._lines)):
                 if text in self._lines[number]:
                     self._seen = number + 1
@@ -111,7 +111,7 @@ class RunningScheduler:
         if certificate is not None:
             trusting.load_cert_chain(certificate)
         try:
-            with urlopen(request, context=trusting, timeout=SAYS_WITHIN_SECONDS) as answer:
+            with urlopen(request, context=trusting, timeout=OUTPUT_TIMEOUT_SECONDS) as answer:
                 return Answer(answer.status, answer.read().decode())
         except HTTPError as error:
             with error:

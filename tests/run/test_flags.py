@@ -180,7 +180,9 @@ def written(tmp_path: Path, *flags: str) -> Any:
 
 
 @pytest.mark.parametrize(("flags", "complaint"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_wrong_is_said_in_one_line(flags: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_in_one_line(
+    flags: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
     context = {"name": "c", "context": {"cluster": "c"}}
@@ -250,7 +252,7 @@ def test_gates_that_change_defaults_do(tmp_path: Path) -> None:
     assert plugins() - plugins(f"--feature-gates={gates}") == {"NodeDeclaredFeatures"}
 
 
-def test_flags_without_effect_are_told_of_with_the_reason() -> None:
+def test_flags_without_effect_are_reported_with_the_reason() -> None:
     flags = read_flags(
         FLAGS, ["--contention-profiling=false", "--v=2", "--http2-max-streams-per-connection=5"], "run"
     )
@@ -319,10 +321,10 @@ def test_how_much_is_logged_of_which_file(capsys: pytest.CaptureFixture[str]) ->
     other = logging.LogRecord("moorage.there", logging.DEBUG, "there.py", 1, "from another", None, None)
     logging.getLogger("moorage.there").handle(other)
     logging.getLogger("moorage.there").info("everywhere")
-    said = capsys.readouterr().err
-    assert "from this file" in said
-    assert "everywhere" in said
-    assert "from another" not in said
+    output = capsys.readouterr().err
+    assert "from this file" in output
+    assert "everywhere" in output
+    assert "from another" not in output
 
 
 def test_keys_are_not_logged() -> None:
@@ -339,7 +341,7 @@ def test_streams_can_be_split(capsys: pytest.CaptureFixture[str]) -> None:
     write_logs(log_options(flags, set_gates({"LoggingAlphaOptions": True})))
     logging.getLogger("moorage.here").info("fine")
     logging.getLogger("moorage.here").error("not fine")
-    said = capsys.readouterr()
-    assert '"fine"' in said.out
-    assert '"not fine"' in said.err
-    assert "not fine" not in said.out
+    output = capsys.readouterr()
+    assert '"fine"' in output.out
+    assert '"not fine"' in output.err
+    assert "not fine" not in output.out

@@ -10,7 +10,7 @@ import pytest
 
 from moorage.client.kinds import NODE, POD
 from moorage.http.transport import Request, Response, Transport
-from tests.client.harness import ClientHarness, in_world
+from tests.client.harness import ClientHarness, in_harness
 from tests.http.sockets import counting_in_flight
 
 PODS = 40
@@ -26,14 +26,14 @@ class Admitted:
         self._transport = transport
         self._token = token
         self._events = 0
-        self.all_told = asyncio.Event()
+        self.all_sent = asyncio.Event()
 
     async def handle(self, request: Request) -> Response:
         headers = {**request.headers, "authorization": f"Bearer {self._token}"}
         response = await self._transport.handle(replace(request, headers=headers))
         self._events += request.method == "POST" and request.path.endswith("/events")
         if self._events == PODS:
-            self.all_told.set()
+            self.all_sent.set()
         return response
 
 
@@ -41,27 +41,27 @@ class Admitted:
 def test_only_with_the_flag_several_requests_are_in_flight_on_a_connection(
     flags: tuple[str, ...], pipelines: bool
 ) -> None:
-    async def scenario(world: ClientHarness) -> None:
+    async def scenario(harness: ClientHarness) -> None:
         node = {"metadata": {"name": "node"}, "status": {"capacity": CAPACITY, "allocatable": CAPACITY}}
-        await world.client.create(NODE, "", node)
+        await harness.client.create(NODE, "", node)
         for number in range(PODS):
             spec = {
                 "containers": [{"name": "main", "image": "main"}],
                 "tolerations": [{"operator": "Exists"}],
             }
-            await world.client.create(POD, "default", {"metadata": {"name": f"pod-{number}"}, "spec": spec})
-        server = Admitted(world.server.api, world.server.token)
+            await harness.client.create(POD, "default", {"metadata": {"name": f"pod-{number}"}, "spec": spec})
+        server = Admitted(harness.server.api, harness.server.token)
         async with counting_in_flight(server) as in_flight:
             words = (*COMMAND, f"--master={in_flight.url}", *flags)
             process = await asyncio.create_subprocess_exec(*words)
-            told = asyncio.ensure_future(server.all_told.wait())
+            sent = asyncio.ensure_future(server.all_sent.wait())
             ended = asyncio.ensure_future(process.wait())
-            await asyncio.wait((told, ended), return_when=asyncio.FIRST_COMPLETED)
-            assert told.done(), "moorage run has ended"
+            await asyncio.wait((sent, ended), return_when=asyncio.FIRST_COMPLETED)
+            assert sent.done(), "moorage run has ended"
             process.terminate()
             await ended
-        pods = await world.client.list(POD, "default")
+        pods = await harness.client.list(POD, "default")
         assert [pod["spec"].get("nodeName") for pod in pods] == ["node"] * PODS
         assert (in_flight.most > 1) is pipelines
 
-    in_world(scenario)
+    in_harness(scenario)

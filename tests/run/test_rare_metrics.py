@@ -26,7 +26,7 @@ from moorage.services.metrics import Metrics
 from moorage.services.request_metrics import MeasuredPlugin
 from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from tests.scheduler.plugins import Hold, profile, registry_with
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 from tests.scheduler.storage import add_claim, using
 from tests.services.authorities import Authority
 
@@ -41,84 +41,84 @@ class AlwaysSampled(Random):
 
 
 def watched(
-    world: World, metrics: Metrics, config: Any = None, registry: Registry | None = None
+    harness: SchedulerHarness, metrics: Metrics, config: Any = None, registry: Registry | None = None
 ) -> Scheduler:
     """A scheduler at work, with everything taken down."""
     scheduler = Scheduler(
-        Client(world.line, world.server.token),
+        Client(harness.line, harness.server.token),
         parse_config(config, "test") if config else default_config(),
         registry or default_registry(),
-        world.clock,
+        harness.clock,
         Random(1),
         "host",
         observer=MetricsObserver(metrics),
     )
-    world.runs(scheduler.run())
+    harness.runs(scheduler.run())
     return scheduler
 
 
-async def a_pod_waits_for_a_permit(world: World, metrics: Metrics) -> None:
+async def a_pod_waits_for_a_permit(harness: SchedulerHarness, metrics: Metrics) -> None:
     hold = Hold()
-    scheduler = watched(world, metrics, profile("Hold"), registry_with(hold))
-    await world.add_node("n1")
-    await world.add_pod("held")
-    await world.passes(1)
+    scheduler = watched(harness, metrics, profile("Hold"), registry_with(hold))
+    await harness.add_node("n1")
+    await harness.add_pod("held")
+    await harness.passes(1)
     read_gauges(metrics, scheduler)
     assert metrics.goroutines.labels("binding").value == 1
     hold.waiting().allow("Hold")
-    await world.passes(1)
-    assert await world.node_of("held") == "n1"
+    await harness.passes(1)
+    assert await harness.node_of("held") == "n1"
     assert metrics.permit_wait_duration.cells.keys() == {("Success",)}
 
 
-async def a_pod_is_preempted(world: World, metrics: Metrics) -> None:
-    watched(world, metrics)
-    await world.add_priority("high", 1000)
-    await world.add_node("n1", cpu="4")
-    await world.add_pod("lesser", cpu="4", terminationGracePeriodSeconds=0)
-    await world.passes(1)
-    await world.add_pod("greater", cpu="4", priorityClassName="high")
-    await world.passes(5)
-    assert await world.node_of("greater") == "n1"
+async def a_pod_is_preempted(harness: SchedulerHarness, metrics: Metrics) -> None:
+    watched(harness, metrics)
+    await harness.add_priority("high", 1000)
+    await harness.add_node("n1", cpu="4")
+    await harness.add_pod("lesser", cpu="4", terminationGracePeriodSeconds=0)
+    await harness.passes(1)
+    await harness.add_pod("greater", cpu="4", priorityClassName="high")
+    await harness.passes(5)
+    assert await harness.node_of("greater") == "n1"
     assert metrics.preemption_goroutines.labels("success").value == 1
     assert metrics.preemption_victims.sum == 1
     assert metrics.preemption_attempts.value == 1
 
 
-async def room_is_made_for_a_pod_that_waits(world: World, metrics: Metrics) -> None:
-    watched(world, metrics)
-    await world.add_node("n1", cpu="4")
-    await world.add_pod("first", cpu="4")
-    await world.passes(1)
-    await world.add_pod("second", cpu="4")
-    await world.passes(1)
-    await world.delete_pod("first")
-    await world.passes(5)
-    assert await world.node_of("second") == "n1"
+async def room_is_made_for_a_pod_that_waits(harness: SchedulerHarness, metrics: Metrics) -> None:
+    watched(harness, metrics)
+    await harness.add_node("n1", cpu="4")
+    await harness.add_pod("first", cpu="4")
+    await harness.passes(1)
+    await harness.add_pod("second", cpu="4")
+    await harness.passes(1)
+    await harness.delete_pod("first")
+    await harness.passes(5)
+    assert await harness.node_of("second") == "n1"
     hints = metrics.queueing_hint_duration.cells
     assert ("NodeResourcesFit", "AssignedPodDelete", "Queue") in hints
 
 
-async def a_volume_is_never_made(world: World, metrics: Metrics) -> None:
-    scheduler = watched(world, metrics)
-    await world.client.create(STORAGE_CLASS, "", default_storage_class())
-    await world.add_node("n1")
-    await add_claim(world, "data")
-    await world.add_pod("p", **using("data"))
-    await world.passes(1)
+async def a_volume_is_never_made(harness: SchedulerHarness, metrics: Metrics) -> None:
+    scheduler = watched(harness, metrics)
+    await harness.client.create(STORAGE_CLASS, "", default_storage_class())
+    await harness.add_node("n1")
+    await add_claim(harness, "data")
+    await harness.add_pod("p", **using("data"))
+    await harness.passes(1)
     read_gauges(metrics, scheduler)
     assert metrics.goroutines.labels("PreBind").value == 1
-    await world.delete_pod("p")
-    await world.passes(1)
+    await harness.delete_pod("p")
+    await harness.passes(1)
     assert metrics.volume_stage_errors.labels("bind").value == 1
 
 
-async def add_devices(world: World, **device: Any) -> None:
+async def add_devices(harness: SchedulerHarness, **device: Any) -> None:
     """A node with one device, which stands for a resource."""
-    await world.add_node("n1")
+    await harness.add_node("n1")
     group = {"apiVersion": "resource.k8s.io/v1"}
     classes = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}}
-    await world.client.create(DEVICE_CLASS, "", {**group, "kind": "DeviceClass", **classes})
+    await harness.client.create(DEVICE_CLASS, "", {**group, "kind": "DeviceClass", **classes})
     spec = {
         "driver": "gpu.example.com",
         "nodeName": "n1",
@@ -126,58 +126,58 @@ async def add_devices(world: World, **device: Any) -> None:
         "devices": [{"name": "d0", **device}],
     }
     slices = {"metadata": {"name": "n1"}, "spec": spec}
-    await world.client.create(RESOURCE_SLICE, "", {**group, "kind": "ResourceSlice", **slices})
+    await harness.client.create(RESOURCE_SLICE, "", {**group, "kind": "ResourceSlice", **slices})
 
 
-async def a_device_takes_its_time(world: World, metrics: Metrics) -> None:
-    watched(world, metrics)
+async def a_device_takes_its_time(harness: SchedulerHarness, metrics: Metrics) -> None:
+    watched(harness, metrics)
     conditions = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
-    await add_devices(world, **conditions)
+    await add_devices(harness, **conditions)
     body = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {"name": "claim", "namespace": "default"},
         "spec": {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": "gpu"}}]}},
     }
-    await world.client.create(RESOURCE_CLAIM, "default", body)
-    await world.add_pod("p", resourceClaims=[{"name": "it", "resourceClaimName": "claim"}])
-    await world.passes(3)
-    claim = await world.client.get(RESOURCE_CLAIM, "default", "claim")
+    await harness.client.create(RESOURCE_CLAIM, "default", body)
+    await harness.add_pod("p", resourceClaims=[{"name": "it", "resourceClaimName": "claim"}])
+    await harness.passes(3)
+    claim = await harness.client.get(RESOURCE_CLAIM, "default", "claim")
     ready = {"type": "ready", "status": "True", "reason": "Yes", "message": "", "lastTransitionTime": None}
     ready["lastTransitionTime"] = claim["status"]["allocation"]["allocationTimestamp"]
     device = {"driver": "gpu.example.com", "pool": "n1", "device": "d0", "conditions": [ready]}
     claim["status"]["devices"] = [device]
-    await world.client.update(RESOURCE_CLAIM, claim, "status")
-    await world.passes(6)
-    assert await world.node_of("p") == "n1"
+    await harness.client.update(RESOURCE_CLAIM, claim, "status")
+    await harness.passes(6)
+    assert await harness.node_of("p") == "n1"
     labels = ("default-scheduler", "gpu.example.com", "success")
     assert metrics.device_binding_allocations.labels(*labels).value == 1
     assert metrics.device_binding_wait_duration.labels(*labels).sum > 0
 
 
-async def a_device_stands_for_a_resource(world: World, metrics: Metrics) -> None:
-    watched(world, metrics)
-    await add_devices(world)
+async def a_device_stands_for_a_resource(harness: SchedulerHarness, metrics: Metrics) -> None:
+    watched(harness, metrics)
+    await add_devices(harness)
     limits = {"limits": {"example.com/gpu": "1"}, "requests": {"cpu": "1", "example.com/gpu": "1"}}
     container = {"name": "main", "image": "registry.example/app:1", "resources": limits}
-    await world.add_pod("p", containers=[container])
-    await world.passes(3)
-    assert await world.node_of("p") == "n1"
+    await harness.add_pod("p", containers=[container])
+    await harness.passes(3)
+    assert await harness.node_of("p") == "n1"
     assert metrics.resourceclaim_creates.labels("success").value == 1
 
 
-async def every_cycle_is_in_the_sample(world: World, metrics: Metrics) -> None:
-    watched(world, metrics)
+async def every_cycle_is_in_the_sample(harness: SchedulerHarness, metrics: Metrics) -> None:
+    watched(harness, metrics)
     for name in ("n1", "n2"):
-        await world.add_node(name)
-    await world.add_pod("p")
-    await world.passes(1)
+        await harness.add_node(name)
+    await harness.add_pod("p")
+    await harness.passes(1)
     points = {point for _, point, _ in metrics.plugin_execution_duration.cells}
     # Calls that the plan leaves out for this pod (Reserve, PreBindPreFlight) are not made to be measured.
     assert points == {"PreEnqueue", "PreFilter", "Filter", "PreScore", "Score", "Bind"}
 
 
-Scenario = Callable[[World, Metrics], Awaitable[None]]
+Scenario = Callable[[SchedulerHarness, Metrics], Awaitable[None]]
 
 RARE: dict[str, Scenario] = {
     "scheduler_permit_wait_duration_seconds": a_pod_waits_for_a_permit,
@@ -196,10 +196,10 @@ RARE: dict[str, Scenario] = {
 def test_rare_things_are_taken_down(scenario: Scenario) -> None:
     metrics = Metrics(AlwaysSampled())
 
-    async def run(world: World) -> None:
-        await scenario(world, metrics)
+    async def run(harness: SchedulerHarness) -> None:
+        await scenario(harness, metrics)
 
-    in_world(run)
+    in_harness(run)
     for name in (name for name, each in RARE.items() if each is scenario):
         cells = metrics._section.metrics[name].cells.values()
         assert any(_has_counted(cell) for cell in cells), name
@@ -215,8 +215,8 @@ def test_what_credential_plugins_do_is_taken_down(tmp_path: Path) -> None:
     certificate, key = _split(Authority("an authority").client("me")[1])
     script = tmp_path / "plugin.py"
     status = {"clientCertificateData": certificate, "clientKeyData": key}
-    said = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
-    script.write_text(f"import json; print(json.dumps({said!r}))")
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
+    script.write_text(f"import json; print(json.dumps({credential!r}))")
     exec_config = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": sys.executable,

@@ -13,7 +13,7 @@ from moorage.http.transport import Request, Response, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from tests.scheduler.plugins import Hold, profile, registry_with
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 from tests.scheduler.storage import add_claim, using
 
 SMALL: Any = {
@@ -35,112 +35,112 @@ SMALL: Any = {
 class Slow:
     """A transport over which claims are not told of until they may be."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, harness: SchedulerHarness) -> None:
+        self._harness = harness
         self.may_tell = asyncio.Event()
 
     async def handle(self, request: Request) -> Response:
         if request.path.endswith("/persistentvolumeclaims"):
             await self.may_tell.wait()
-        return await self._world.line.handle(request)
+        return await self._harness.line.handle(request)
 
 
 def kinds_of(scheduler: Scheduler) -> set[Any]:
     return {informer.kind for informer in scheduler.informers}
 
 
-def small_scheduler(world: World, line: Transport) -> Scheduler:
+def small_scheduler(harness: SchedulerHarness, line: Transport) -> Scheduler:
     """A scheduler at work whose plugins look at nodes and pods alone."""
-    client, config = Client(line, world.server.token), parse_config(SMALL, "test")
+    client, config = Client(line, harness.server.token), parse_config(SMALL, "test")
     registry = default_registry()
-    scheduler = Scheduler(client, config, registry, world.clock, world.random, "host")
-    world.runs(scheduler.run())
+    scheduler = Scheduler(client, config, registry, harness.clock, harness.random, "host")
+    harness.runs(scheduler.run())
     return scheduler
 
 
 def test_plugins_are_used_once_what_they_look_at_is_known_and_no_longer_than_needed() -> None:
-    async def scenario(world: World) -> None:
-        slow = Slow(world)
-        scheduler = small_scheduler(world, slow)
-        await world.add_node("n1", cpu="1")
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        slow = Slow(harness)
+        scheduler = small_scheduler(harness, slow)
+        await harness.add_node("n1", cpu="1")
+        await harness.passes(1)
         assert kinds_of(scheduler) == {NODE, POD}
         reloading = asyncio.ensure_future(scheduler.reconfigure(default_config()))
-        await world.passes(1)
+        await harness.passes(1)
         assert not reloading.done()
-        await world.add_pod("large", cpu="9")  # Which the profile of old does not look at.
-        await world.passes(1)
-        assert await world.node_of("large") == "n1"
+        await harness.add_pod("large", cpu="9")  # Which the profile of old does not look at.
+        await harness.passes(1)
+        assert await harness.node_of("large") == "n1"
         slow.may_tell.set()
-        await world.passes(1)
+        await harness.passes(1)
         await reloading
-        await world.add_pod("larger", cpu="10")
-        await world.passes(1)
-        assert await world.node_of("larger") == ""
+        await harness.add_pod("larger", cpu="10")
+        await harness.passes(1)
+        assert await harness.node_of("larger") == ""
         assert kinds_of(scheduler) > {NODE, POD, PERSISTENT_VOLUME_CLAIM, SERVICE}
-        await add_claim(world, "data")
-        await world.passes(1)
+        await add_claim(harness, "data")
+        await harness.passes(1)
         claims = scheduler.cache.objects.of(PersistentVolumeClaim)
         assert claims.get("default", "data") is not None
         await scheduler.reconfigure(parse_config(SMALL, "test"))
-        await world.passes(1)
+        await harness.passes(1)
         assert kinds_of(scheduler) == {NODE, POD}
-        await add_claim(world, "more")
-        await world.passes(1)
+        await add_claim(harness, "more")
+        await harness.passes(1)
         assert (claims.get("default", "data"), claims.get("default", "more")) == (None, None)
-        assert await world.node_of("larger") == "n1"
+        assert await harness.node_of("larger") == "n1"
         scheduler.cache.validate()
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_what_is_under_way_keeps_what_it_looks_at() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         hold = Hold()
         config = parse_config(profile("Hold"), "test")
         scheduler = Scheduler(
-            Client(world.line, world.server.token),
+            Client(harness.line, harness.server.token),
             config,
             registry_with(hold),
-            world.clock,
-            world.random,
+            harness.clock,
+            harness.random,
             "host",
         )
-        world.runs(scheduler.run())
-        await world.add_node("n1")
-        await world.add_pod("held")
-        await world.passes(1)
+        harness.runs(scheduler.run())
+        await harness.add_node("n1")
+        await harness.add_pod("held")
+        await harness.passes(1)
         await scheduler.reconfigure(parse_config(SMALL, "test"))
-        await world.passes(1)
+        await harness.passes(1)
         assert PERSISTENT_VOLUME_CLAIM in kinds_of(scheduler)
         hold.waiting().allow("Hold")
-        await world.passes(1)
-        assert await world.node_of("held") == "n1"
+        await harness.passes(1)
+        assert await harness.node_of("held") == "n1"
         assert kinds_of(scheduler) == {NODE, POD}
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_a_newer_wish_does_not_lose_what_it_needs() -> None:
-    async def scenario(world: World) -> None:
-        slow = Slow(world)
-        scheduler = small_scheduler(world, slow)
-        await world.add_node("n1")
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        slow = Slow(harness)
+        scheduler = small_scheduler(harness, slow)
+        await harness.add_node("n1")
+        await harness.passes(1)
         first = asyncio.ensure_future(scheduler.reconfigure(default_config()))
-        await world.passes(1)
+        await harness.passes(1)
         first.cancel()
         second = asyncio.ensure_future(scheduler.reconfigure(default_config()))
-        await world.passes(1)
+        await harness.passes(1)
         slow.may_tell.set()
-        await world.passes(1)
+        await harness.passes(1)
         await second
-        await add_claim(world, "data")
-        await world.add_pod("p", **using("data"))
-        await world.passes(1)
+        await add_claim(harness, "data")
+        await harness.add_pod("p", **using("data"))
+        await harness.passes(1)
         assert "PersistentVolumeClaim" in {type(one).__name__ for one in _objects(scheduler)}
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def _objects(scheduler: Scheduler) -> list[Any]:

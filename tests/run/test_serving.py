@@ -153,7 +153,9 @@ def test_flags_and_status_are_shown(scheduler: RunningScheduler, admin_token: st
     assert scheduler.get("/debug/flags/v", admin_token) == (406, "unsupported http method")
 
 
-def test_who_has_a_certificate_needs_no_token(kubectl: Kubectl, start: Start, tmp_path: Path) -> None:
+def test_a_client_that_has_a_certificate_needs_no_token(
+    kubectl: Kubectl, start: Start, tmp_path: Path
+) -> None:
     authority = Authority("clients")
     (tmp_path / "ca.crt").write_text(authority.pem)
     watcher, stranger = tmp_path / "watcher.pem", tmp_path / "stranger.pem"

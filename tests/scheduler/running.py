@@ -84,7 +84,7 @@ class _Cuttable(Stream):
             raise AnswerLost("connection reset")
 
 
-class _Surprises(logging.Handler):
+class _UnexpectedErrors(logging.Handler):
     """Unexpected exceptions: the scheduler survives them, a test does not."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class _Surprises(logging.Handler):
             self.records.append(self.format(record))
 
 
-class World:
+class SchedulerHarness:
     """A server, a client to which nothing happens, and schedulers."""
 
     def __init__(self, data_dir: Path | None = None, seed: int = 1, history: int = 20_000) -> None:
@@ -105,8 +105,8 @@ class World:
         self.line = Line()
         self._settings = Settings(data_dir, history=history)
         self._tasks: list[asyncio.Task[Any]] = []
-        self._surprises = _Surprises()
-        add_handler(self._surprises)
+        self._unexpected_errors = _UnexpectedErrors()
+        add_handler(self._unexpected_errors)
         self.start_server()
 
     def start_server(self) -> None:
@@ -153,8 +153,8 @@ class World:
             task.cancel()
         results = await asyncio.gather(*self._tasks, return_exceptions=True)
         self.server.close()
-        remove_handler(self._surprises)
-        assert not self._surprises.records, self._surprises.records[0]
+        remove_handler(self._unexpected_errors)
+        assert not self._unexpected_errors.records, self._unexpected_errors.records[0]
         failures = [each for each in results if isinstance(each, Exception)]
         assert not failures, failures
 
@@ -301,8 +301,8 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> Manifest:
     }
 
 
-def in_world(
-    scenario: Callable[[World], Coroutine[Any, Any, None]],
+def in_harness(
+    scenario: Callable[[SchedulerHarness], Coroutine[Any, Any, None]],
     *,
     data_dir: Path | None = None,
     seed: int = 1,
@@ -311,15 +311,15 @@ def in_world(
     """Run a scenario to its end."""
 
     async def run() -> None:
-        async with _living(World(data_dir, seed, history)) as world:
-            await scenario(world)
+        async with _living(SchedulerHarness(data_dir, seed, history)) as harness:
+            await scenario(harness)
 
     asyncio.run(run())
 
 
 @asynccontextmanager
-async def _living(world: World) -> AsyncIterator[World]:
+async def _living(harness: SchedulerHarness) -> AsyncIterator[SchedulerHarness]:
     try:
-        yield world
+        yield harness
     finally:
-        await world.ends()
+        await harness.ends()

@@ -14,14 +14,16 @@ from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response
 from moorage.scheduler.binder import Binder
 from tests.client.faults import refusal
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 
 class Unsure:
     """Carries bindings out, or not, and answers something else; then looking may fail for a while."""
 
-    def __init__(self, world: World, answer: Response | Exception, happens: bool, blind: int = 0) -> None:
-        self._world = world
+    def __init__(
+        self, harness: SchedulerHarness, answer: Response | Exception, happens: bool, blind: int = 0
+    ) -> None:
+        self._harness = harness
         self._answer = answer
         self._happens = happens
         self._blind = blind
@@ -33,9 +35,9 @@ class Unsure:
             self._blind -= 1
             if self._blind >= 0:
                 raise ConnectionFailed("not now")
-            return await self._world.line.handle(request)
+            return await self._harness.line.handle(request)
         if self._happens:
-            await self._world.line.handle(request)
+            await self._harness.line.handle(request)
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer
@@ -63,50 +65,50 @@ ANSWERS = {
 @pytest.mark.parametrize("happens", [True, False])
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_the_pod_says_whether_it_is_bound(answer: Response | Exception, happens: bool, blind: int) -> None:
-    async def scenario(world: World) -> None:
-        pod = convert(await world.add_pod("p"), Pod)
-        unsure = Unsure(world, answer, happens, blind)
-        binder = Binder(Client(unsure, world.server.token), world.clock, Random(1))
+    async def scenario(harness: SchedulerHarness) -> None:
+        pod = convert(await harness.add_pod("p"), Pod)
+        unsure = Unsure(harness, answer, happens, blind)
+        binder = Binder(Client(unsure, harness.server.token), harness.clock, Random(1))
         binding = asyncio.ensure_future(binder.bind(pod, "n1"))
-        await world.passes(30)
+        await harness.passes(30)
         assert unsure.asked == ["POST", *["GET"] * (blind + 1)]
         if happens:
             assert binding.result() is None
         else:
             assert isinstance(binding.exception(), AnswerLost | RequestError)
-        assert await world.node_of("p") == ("n1" if happens else "")
+        assert await harness.node_of("p") == ("n1" if happens else "")
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 @pytest.mark.parametrize("answer", [refusal(409), AnswerLost("connection reset")], ids=["conflict", "lost"])
 def test_a_pod_that_is_somewhere_else_is_not_bound(answer: Response | Exception) -> None:
-    async def scenario(world: World) -> None:
-        pod = convert(await world.add_pod("p"), Pod)
-        unsure = Unsure(world, answer, happens=True)
-        binder = Binder(Client(unsure, world.server.token), world.clock, Random(1))
+    async def scenario(harness: SchedulerHarness) -> None:
+        pod = convert(await harness.add_pod("p"), Pod)
+        unsure = Unsure(harness, answer, happens=True)
+        binder = Binder(Client(unsure, harness.server.token), harness.clock, Random(1))
         await binder.bind(pod, "n1")
         with pytest.raises((RequestError, AnswerLost)):
             await binder.bind(pod, "n2")
-        assert await world.node_of("p") == "n1"
+        assert await harness.node_of("p") == "n1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_what_cannot_have_happened_is_not_looked_for() -> None:
-    async def scenario(world: World) -> None:
-        pod = convert(await world.add_pod("p"), Pod)
-        unsure = Unsure(world, ConnectionFailed("connection refused"), happens=False)
-        binder = Binder(Client(unsure, world.server.token), world.clock, Random(1))
+    async def scenario(harness: SchedulerHarness) -> None:
+        pod = convert(await harness.add_pod("p"), Pod)
+        unsure = Unsure(harness, ConnectionFailed("connection refused"), happens=False)
+        binder = Binder(Client(unsure, harness.server.token), harness.clock, Random(1))
         with pytest.raises(ConnectionFailed):
             await binder.bind(pod, "n1")
         assert unsure.asked == ["POST"]
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_bindings_are_written_a_limited_number_at_a_time() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         open_requests = 0
         most = 0
         gate = asyncio.Event()
@@ -120,12 +122,12 @@ def test_bindings_are_written_a_limited_number_at_a_time() -> None:
                 open_requests -= 1
                 return Response(201, SUCCESS)
 
-        binder = Binder(Client(Slow()), world.clock, Random(1))
-        pod = convert(await world.add_pod("p"), Pod)
+        binder = Binder(Client(Slow()), harness.clock, Random(1))
+        pod = convert(await harness.add_pod("p"), Pod)
         bindings = [asyncio.ensure_future(binder.bind(pod, "n1")) for _ in range(400)]
-        await world.settles()
+        await harness.settles()
         assert 1 < most <= 128
         gate.set()
         await asyncio.gather(*bindings)
 
-    in_world(scenario)
+    in_harness(scenario)

@@ -16,7 +16,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.status import SKIP, Status, wait
 from moorage.scheduler.scheduler import Scheduler
 from tests.scheduler.plugins import Quiet, profile, registry_with
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 TIMEOUT_SECONDS = 20
 """Bound of what never takes that long, so that a failure is not a hang."""
@@ -58,133 +58,133 @@ class Blocking(Quiet):
         self._called("post_bind", pod)
 
 
-async def begin(world: World, plugin: Any, threads: int = 4) -> Scheduler:
+async def begin(harness: SchedulerHarness, plugin: Any, threads: int = 4) -> Scheduler:
     config = profile(plugin.name)
     if hasattr(plugin, "bind"):
         binders = [{"name": plugin.name}, {"name": "DefaultBinder"}]
         config["profiles"][0]["plugins"]["bind"] = {"enabled": binders, "disabled": [{"name": "*"}]}
-    scheduler = world.scheduler(config=config, registry=registry_with(plugin), plugin_threads=threads)
-    await world.add_node("n1", cpu="4")
+    scheduler = harness.scheduler(config=config, registry=registry_with(plugin), plugin_threads=threads)
+    await harness.add_node("n1", cpu="4")
     return scheduler
 
 
-async def blocks(world: World, plugin: Blocking, name: str = "slow", **spec: Any) -> None:
+async def blocks(harness: SchedulerHarness, plugin: Blocking, name: str = "slow", **spec: Any) -> None:
     """Add a pod, and wait until the plugin blocks at it."""
-    await world.add_pod(name, **spec)
-    await until(world, lambda: plugin.entered.acquire(blocking=False))
+    await harness.add_pod(name, **spec)
+    await until(harness, lambda: plugin.entered.acquire(blocking=False))
 
 
-async def until(world: World, condition: Callable[[], bool]) -> None:
+async def until(harness: SchedulerHarness, condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(TIMEOUT_SECONDS):
         while not condition():
-            await world.settles()
+            await harness.settles()
 
 
-async def bound(world: World, *names: str) -> None:
+async def bound(harness: SchedulerHarness, *names: str) -> None:
     async with asyncio.timeout(TIMEOUT_SECONDS):
-        while not all([await world.node_of(name) for name in names]):
-            await world.settles()
+        while not all([await harness.node_of(name) for name in names]):
+            await harness.settles()
 
 
 @pytest.mark.parametrize("point", ["pre_bind", "bind", "post_bind"])
 def test_other_pods_are_bound_while_a_plugin_blocks(point: str) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         plugin = Blocking(point)
-        scheduler = await begin(world, plugin)
-        await blocks(world, plugin)
-        await world.add_pod("quick-1")
-        await world.add_pod("quick-2")
-        await bound(world, "quick-1", "quick-2")
+        scheduler = await begin(harness, plugin)
+        await blocks(harness, plugin)
+        await harness.add_pod("quick-1")
+        await harness.add_pod("quick-2")
+        await bound(harness, "quick-1", "quick-2")
         assert f"{point} slow ended" not in plugin.calls
-        assert bool(await world.node_of("slow")) is (point == "post_bind")
+        assert bool(await harness.node_of("slow")) is (point == "post_bind")
         plugin.released.set()
-        await bound(world, "slow")
-        await until(world, lambda: "post_bind slow" in plugin.calls and not scheduler.background_task_count)
-        await world.check(scheduler)
+        await bound(harness, "slow")
+        await until(harness, lambda: "post_bind slow" in plugin.calls and not scheduler.background_task_count)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_a_pod_that_is_deleted_while_its_pre_bind_blocks() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         plugin = Blocking()
-        scheduler = await begin(world, plugin)
-        await blocks(world, plugin, cpu="3")
-        await world.delete_pod("slow")
-        await world.add_pod("quick", cpu="3")
-        await bound(world, "quick")  # The room is free at once,
+        scheduler = await begin(harness, plugin)
+        await blocks(harness, plugin, cpu="3")
+        await harness.delete_pod("slow")
+        await harness.add_pod("quick", cpu="3")
+        await bound(harness, "quick")  # The room is free at once,
         assert "unreserve slow" not in plugin.calls  # but nothing is undone that is still being done.
         plugin.released.set()
-        await until(world, lambda: "unreserve slow" in plugin.calls)
+        await until(harness, lambda: "unreserve slow" in plugin.calls)
         own = [call for call in plugin.calls if "slow" in call]
         assert own.index("pre_bind slow ended") == own.index("unreserve slow") - 1
         assert plugin.was_stopped
         assert "bind slow" not in plugin.calls
-        await until(world, lambda: not scheduler.background_task_count)
-        await world.check(scheduler)
+        await until(harness, lambda: not scheduler.background_task_count)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_a_victim_of_preemption_whose_pre_bind_blocks() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         plugin = Blocking()
-        scheduler = await begin(world, plugin)
-        await world.add_priority("high", 1000)
-        await blocks(world, plugin, cpu="3")
-        await world.add_pod("greater", cpu="3", priorityClassName="high")
-        await world.passes(5)
-        assert (await world.node_of("greater"), "unreserve slow" in plugin.calls) == ("", False)
+        scheduler = await begin(harness, plugin)
+        await harness.add_priority("high", 1000)
+        await blocks(harness, plugin, cpu="3")
+        await harness.add_pod("greater", cpu="3", priorityClassName="high")
+        await harness.passes(5)
+        assert (await harness.node_of("greater"), "unreserve slow" in plugin.calls) == ("", False)
         plugin.released.set()
-        await until(world, lambda: "unreserve slow" in plugin.calls)
-        await world.passes(5)
-        await bound(world, "greater")
-        failed = [each["message"] for each in await world.events("FailedScheduling")]
+        await until(harness, lambda: "unreserve slow" in plugin.calls)
+        await harness.passes(5)
+        await bound(harness, "greater")
+        failed = [each["message"] for each in await harness.events("FailedScheduling")]
         assert 'running PreBind plugin "Blocking": preempted by DefaultPreemption' in failed
-        await until(world, lambda: not scheduler.background_task_count)
+        await until(harness, lambda: not scheduler.background_task_count)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 @pytest.mark.parametrize("point", ["pre_bind", "bind", "post_bind"])
 def test_a_scheduler_ends_while_a_plugin_blocks(point: str, caplog: pytest.LogCaptureFixture) -> None:
     plugin = Blocking(point)
 
-    async def scenario(world: World) -> None:
-        scheduler = await begin(world, plugin)
-        await blocks(world, plugin)
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = await begin(harness, plugin)
+        await blocks(harness, plugin)
         draining = asyncio.ensure_future(scheduler.drain(20))
-        await world.passes(19)
+        await harness.passes(19)
         assert not draining.done()
-        await world.passes(2)
+        await harness.passes(2)
         await draining
         assert '"In-flight bindings are abandoned" count=1' in caplog.text
 
-    in_world(scenario)  # At its end, the scheduler is cancelled.
+    in_harness(scenario)  # At its end, the scheduler is cancelled.
     assert f"{point} slow ended" not in plugin.calls
     plugin.released.set()
 
 
 def test_pods_wait_for_a_thread(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         plugin = Blocking()
-        scheduler = await begin(world, plugin, threads=1)
-        await blocks(world, plugin)
-        await world.add_pod("waiting")  # Not for long, as far as is known: no warning.
-        await until(world, lambda: scheduler.pre_binding == 2)
+        scheduler = await begin(harness, plugin, threads=1)
+        await blocks(harness, plugin)
+        await harness.add_pod("waiting")  # Not for long, as far as is known: no warning.
+        await until(harness, lambda: scheduler.pre_binding == 2)
         assert not caplog.records
-        await world.passes(7)
+        await harness.passes(7)
         for name in ("deleted", "other"):
-            await world.add_pod(name)
-        await until(world, lambda: scheduler.pre_binding == 4)
-        await world.delete_pod("deleted")
-        await until(world, lambda: "unreserve deleted" in plugin.calls)
+            await harness.add_pod(name)
+        await until(harness, lambda: scheduler.pre_binding == 4)
+        await harness.delete_pod("deleted")
+        await until(harness, lambda: "unreserve deleted" in plugin.calls)
         plugin.released.set()
-        await bound(world, "slow", "waiting", "other")
+        await bound(harness, "slow", "waiting", "other")
         assert "pre_bind deleted" not in plugin.calls
-        await until(world, lambda: not scheduler.background_task_count)
+        await until(harness, lambda: not scheduler.background_task_count)
 
-    in_world(scenario)
+    in_harness(scenario)
     warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
     assert warnings == [
         '"All threads for blocking plugins are in use: further pods wait" threads=1 longestSeconds=7'
@@ -221,17 +221,17 @@ class Helpful(Quiet):
 
 
 def test_what_a_handle_lends_in_a_thread() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         plugin = Helpful()
-        await begin(world, plugin)
-        await world.add_pod("held")
-        await world.add_pod("asks")
-        await bound(world, "asks", "held")
+        await begin(harness, plugin)
+        await harness.add_pod("held")
+        await harness.add_pod("asks")
+        await bound(harness, "asks", "held")
         assert plugin.seen == {"cpu": "4", "nodes": ["n1"]}
-        [event] = await world.events("Asked")
+        [event] = await harness.events("Asked")
         assert event["message"] == "about n1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 WRONG = {
@@ -243,11 +243,11 @@ WRONG = {
 
 @pytest.mark.parametrize(("name", "complaint"), WRONG.items(), ids=WRONG.keys())
 def test_a_plugin_that_fails_in_a_thread(name: str, complaint: str) -> None:
-    async def scenario(world: World) -> None:
-        scheduler = await begin(world, Helpful())
-        await world.add_pod(name)
-        await until(world, lambda: not scheduler.background_task_count and len(scheduler.queue) == 1)
-        condition = await world.condition(name)
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = await begin(harness, Helpful())
+        await harness.add_pod(name)
+        await until(harness, lambda: not scheduler.background_task_count and len(scheduler.queue) == 1)
+        condition = await harness.condition(name)
         assert condition["message"].startswith(f'running PreBind plugin "Helpful": {complaint}')
 
-    in_world(scenario)
+    in_harness(scenario)

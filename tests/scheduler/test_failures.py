@@ -14,7 +14,7 @@ from moorage.framework.interface.status import SKIP, Code, Status, pending, unsc
 from moorage.klog import quoted
 from moorage.queue.scheduling_queue import Place
 from tests.scheduler.plugins import Binding, Diary, profile, registry_with
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 ERROR = Status(Code.ERROR, ("broken",))
 
@@ -36,23 +36,23 @@ ERROR = Status(Code.ERROR, ("broken",))
     ],
 )
 def test_what_was_reserved_is_given_back_in_reverse_order(answers: dict[str, Any], asked: list[str]) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         diary: list[str] = []
         one, other = Diary("A", diary), Diary("B", diary, answers)
-        scheduler = world.scheduler(config=profile("A", "B"), registry=registry_with(one, other))
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(0.25)
+        scheduler = harness.scheduler(config=profile("A", "B"), registry=registry_with(one, other))
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(0.25)
         assert diary == [*asked, "B.unreserve", "A.unreserve"]
         assert scheduler.cache.assumed_count == 0
-        assert (await world.condition("p"))["reason"] == "SchedulerError"
+        assert (await harness.condition("p"))["reason"] == "SchedulerError"
         other.answers = {}
-        await world.passes(5)
-        assert await world.node_of("p") == "n1"
+        await harness.passes(5)
+        assert await harness.node_of("p") == "n1"
         assert diary[-1] == "B.post_bind"
-        await world.check(scheduler)
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 WORDS = {
@@ -64,21 +64,21 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("answers", "message"), WORDS.values(), ids=WORDS)
-def test_an_error_status_is_told_in_condition_event_and_log(
+def test_an_error_status_is_reported_in_condition_event_and_log(
     answers: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         made, config = registry_with(Binding("A", [], answers)), profile("A")
         config["profiles"][0]["plugins"]["bind"] = {"disabled": [{"name": "DefaultBinder"}]}
-        world.scheduler(config=config, registry=made)
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(0.25)
-        condition = await world.condition("p")
+        harness.scheduler(config=config, registry=made)
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(0.25)
+        condition = await harness.condition("p")
         assert (condition["reason"], condition["message"]) == ("SchedulerError", message)
-        assert [each["message"] for each in await world.events("FailedScheduling")] == [message]
+        assert [each["message"] for each in await harness.events("FailedScheduling")] == [message]
 
-    in_world(scenario)
+    in_harness(scenario)
     errors = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
     assert (
         f'"Error scheduling pod; retrying" err={quoted(message)} logger="UnhandledError" pod="default/p"'
@@ -101,15 +101,15 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("answers", "message", "refused_by", "pending_on"), REFUSALS.values(), ids=REFUSALS)
-def test_a_refused_pod_says_so_and_waits_for_whoever_refused_it(
+def test_a_rejected_pod_has_a_condition_and_waits_for_its_rejectors(
     answers: dict[str, Any], message: str, refused_by: set[str], pending_on: set[str]
 ) -> None:
-    async def scenario(world: World) -> None:
-        scheduler = world.scheduler(config=profile("A"), registry=registry_with(Diary("A", [], answers)))
-        await world.add_node("n1")
-        made = await world.add_pod("p")
-        await world.passes(0.25)
-        condition = await world.condition("p")
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = harness.scheduler(config=profile("A"), registry=registry_with(Diary("A", [], answers)))
+        await harness.add_node("n1")
+        made = await harness.add_pod("p")
+        await harness.passes(0.25)
+        condition = await harness.condition("p")
         assert (condition["reason"], condition["message"]) == ("Unschedulable", message)
         queued = scheduler.queue.get(made["metadata"]["uid"])
         assert queued is not None
@@ -118,40 +118,40 @@ def test_a_refused_pod_says_so_and_waits_for_whoever_refused_it(
         waits = refused_by or pending_on
         assert scheduler.queue.place_of(queued.uid) is (Place.UNSCHEDULABLE if waits else Place.BACKOFF)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_the_pauses_after_errors_double() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         diary: list[str] = []
         failing = Diary("A", diary, {"pre_bind": ERROR})
-        world.scheduler(config=profile("A"), registry=registry_with(failing))
-        await world.add_node("n1")
-        await world.add_pod("p")
+        harness.scheduler(config=profile("A"), registry=registry_with(failing))
+        await harness.add_node("n1")
+        await harness.add_pod("p")
         moments = []
         for _ in range(240):
             before = diary.count("A.pre_bind")
-            await world.passes(0.25)
+            await harness.passes(0.25)
             if diary.count("A.pre_bind") > before:
-                moments.append(world.clock.now())
+                moments.append(harness.clock.now())
         pauses = [round(after - before) for before, after in pairwise(moments)]
         # 1, 2, 4, 8, 10, 10 seconds, and the rest of the second in which they end.
         assert pauses[:6] == [2, 3, 5, 9, 11, 11]
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_others_are_woken_when_a_binding_fails() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         block = asyncio.Event()
         slow = Diary("Slow", [], {"pre_bind first": block})
-        scheduler = world.scheduler(config=profile("Slow"), registry=registry_with(slow))
-        await world.add_node("n1")
-        await world.add_pod("first", cpu="3")
-        await world.passes(1)
-        await world.add_pod("second", cpu="3")
-        await world.passes(1)
-        assert await world.node_of("second") == ""
+        scheduler = harness.scheduler(config=profile("Slow"), registry=registry_with(slow))
+        await harness.add_node("n1")
+        await harness.add_pod("first", cpu="3")
+        await harness.passes(1)
+        await harness.add_pod("second", cpu="3")
+        await harness.passes(1)
+        assert await harness.node_of("second") == ""
         # Bound by another scheduler, to an unknown node: the resources of n1 are free again.
         binding = {
             "apiVersion": "v1",
@@ -159,31 +159,31 @@ def test_others_are_woken_when_a_binding_fails() -> None:
             "metadata": {"name": "first"},
             "target": {"kind": "Node", "name": "elsewhere"},
         }
-        await world.client.create_part(POD, "default", "first", "binding", binding)
-        await world.passes(2)
-        assert await world.node_of("second") == "n1"
+        await harness.client.create_part(POD, "default", "first", "binding", binding)
+        await harness.passes(2)
+        assert await harness.node_of("second") == "n1"
         block.set()
-        await world.passes(20)
-        assert await world.node_of("first") == "elsewhere"
+        await harness.passes(20)
+        assert await harness.node_of("first") == "elsewhere"
         scheduler.cache.validate()
         assert not list(scheduler.queue)
         (failed,) = [
             each
-            for each in await world.events("FailedScheduling")
+            for each in await harness.events("FailedScheduling")
             if each["involvedObject"]["name"] == "first"
         ]
         assert failed["message"].startswith('running Bind plugin "DefaultBinder"')
-        assert (await world.condition("first"))["status"] == "True"
+        assert (await harness.condition("first"))["status"] == "True"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
-def test_a_pod_that_is_bound_by_somebody_else_leaves_the_queue() -> None:
-    async def scenario(world: World) -> None:
-        scheduler = world.scheduler()
-        await world.add_node("n1")
-        await world.add_pod("large", cpu="16")
-        await world.passes(1)
+def test_a_pod_that_is_bound_by_another_client_leaves_the_queue() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = harness.scheduler()
+        await harness.add_node("n1")
+        await harness.add_pod("large", cpu="16")
+        await harness.passes(1)
         assert len(scheduler.queue) == 1
         binding = {
             "apiVersion": "v1",
@@ -191,45 +191,45 @@ def test_a_pod_that_is_bound_by_somebody_else_leaves_the_queue() -> None:
             "metadata": {"name": "large"},
             "target": {"kind": "Node", "name": "elsewhere"},
         }
-        await world.client.create_part(POD, "default", "large", "binding", binding)
-        await world.passes(1)
+        await harness.client.create_part(POD, "default", "large", "binding", binding)
+        await harness.passes(1)
         assert len(scheduler.queue) == 0
         scheduler.queue.validate()
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_a_pod_that_is_being_deleted_is_not_tried() -> None:
-    async def scenario(world: World) -> None:
-        world.scheduler()
-        await world.add_pod("p", schedulingGates=[{"name": "example.com/hold"}])
-        await world.label("p", {"finalizers": ["example.com/keep"]})
-        await world.delete_pod("p")
-        await world.client.patch(POD, "default", "p", {"spec": {"schedulingGates": None}}, "merge")
-        await world.add_node("n1")
-        await world.passes(2)
-        assert await world.node_of("p") == ""
-        (event,) = await world.events("FailedScheduling")
+    async def scenario(harness: SchedulerHarness) -> None:
+        harness.scheduler()
+        await harness.add_pod("p", schedulingGates=[{"name": "example.com/hold"}])
+        await harness.label("p", {"finalizers": ["example.com/keep"]})
+        await harness.delete_pod("p")
+        await harness.client.patch(POD, "default", "p", {"spec": {"schedulingGates": None}}, "merge")
+        await harness.add_node("n1")
+        await harness.passes(2)
+        assert await harness.node_of("p") == ""
+        (event,) = await harness.events("FailedScheduling")
         assert event["message"] == "skip schedule deleting pod: default/p"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_another_pod_of_the_same_name_is_another_pod() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         block = asyncio.Event()
         slow = Diary("Slow", [], {"pre_bind": block})
-        scheduler = world.scheduler(config=profile("Slow"), registry=registry_with(slow))
-        await world.add_node("n1")
-        await world.add_pod("p", cpu="3")
-        await world.passes(1)
-        await world.delete_pod("p")
-        again = await world.add_pod("p", cpu="4")
+        scheduler = harness.scheduler(config=profile("Slow"), registry=registry_with(slow))
+        await harness.add_node("n1")
+        await harness.add_pod("p", cpu="3")
+        await harness.passes(1)
+        await harness.delete_pod("p")
+        again = await harness.add_pod("p", cpu="4")
         block.set()
         slow.answers.clear()
-        await world.passes(5)
-        assert await world.node_of("p") == "n1"
-        assert world.line.bound == {again["metadata"]["uid"]: 1}
-        await world.check(scheduler)
+        await harness.passes(5)
+        assert await harness.node_of("p") == "n1"
+        assert harness.line.bound == {again["metadata"]["uid"]: 1}
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)

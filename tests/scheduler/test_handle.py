@@ -12,7 +12,7 @@ from moorage.framework.loading.registry import Registry
 from moorage.klog import quoted
 from moorage.plugins import default_registry
 from tests.scheduler.plugins import profile
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 from tests.scheduler.test_watched_kinds import DEFINITION, DEFINITIONS, WIDGETS
 
 
@@ -56,15 +56,15 @@ def registry() -> Registry:
 
 
 def test_client_caches_nodes_and_events() -> None:
-    async def scenario(world: World) -> None:
-        world.scheduler(config=profile("Busy", name="mine"), registry=registry())
-        await world.add_node("n1", cpu="4")
-        await world.add_pod("p", schedulerName="mine")
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        harness.scheduler(config=profile("Busy", name="mine"), registry=registry())
+        await harness.add_node("n1", cpu="4")
+        await harness.add_pod("p", schedulerName="mine")
+        await harness.passes(1)
         seen = Busy.seen
         assert (seen["bound"], seen["capacity"], seen["node"]) == ("p", "4", ["n1"])
         assert "kube-system" in seen["namespaces"]
-        [event] = await world.events("Prepared")
+        [event] = await harness.events("Prepared")
         assert event["message"] == "n1 is prepared"
         assert (event["type"], event["action"], event["reportingComponent"]) == (
             "Normal",
@@ -73,26 +73,26 @@ def test_client_caches_nodes_and_events() -> None:
         )
         assert event["involvedObject"]["kind"] == "Pod"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_events_about_other_objects() -> None:
-    async def scenario(world: World) -> None:
-        scheduler = world.scheduler(config=profile("Busy"), registry=registry())
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = harness.scheduler(config=profile("Busy"), registry=registry())
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(1)
         [pod] = scheduler.cache.pods()
         [node] = scheduler.cache.nodes()
         Busy.handle.record_event(node, "Tired", "too many pods", type="Warning", related=pod)
-        await world.passes(1)
-        [event] = await world.events("Tired")
+        await harness.passes(1)
+        [event] = await harness.events("Tired")
         about, related = event["involvedObject"], event["related"]
         assert (about["apiVersion"], about["kind"], about["name"]) == ("v1", "Node", "n1")
         assert (related["kind"], related["name"]) == ("Pod", "p")
         assert (event["metadata"]["namespace"], event["type"]) == ("default", "Warning")
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 class WantsWidget:
@@ -112,65 +112,65 @@ class WantsWidget:
 
 
 def test_objects_of_a_kind_that_only_the_plugin_knows() -> None:
-    async def scenario(world: World) -> None:
-        await world.client.create(DEFINITIONS, "", DEFINITION)
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        await harness.client.create(DEFINITIONS, "", DEFINITION)
+        await harness.passes(1)
         made = default_registry()
         made.register("WantsWidget", WantsWidget)
-        world.scheduler(config=profile("WantsWidget"), registry=made)
-        await world.add_node("n1")
-        await world.add_pod("p")
+        harness.scheduler(config=profile("WantsWidget"), registry=made)
+        await harness.add_node("n1")
+        await harness.add_pod("p")
         for name, size in (("small", 1), ("large", 3)):
-            await world.passes(15)
-            assert await world.node_of("p") == ""
+            await harness.passes(15)
+            assert await harness.node_of("p") == ""
             widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}}
-            await world.client.create(WIDGETS, "default", {**widget, "size": size})
-        await world.passes(15)
-        assert await world.node_of("p") == "n1"
+            await harness.client.create(WIDGETS, "default", {**widget, "size": size})
+        await harness.passes(15)
+        assert await harness.node_of("p") == "n1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 @pytest.mark.parametrize("answer", ["allow", "reject"])
 def test_pods_that_wait_can_be_listed_allowed_and_rejected(answer: str) -> None:
-    async def scenario(world: World) -> None:
-        world.scheduler(config=profile("Busy"), registry=registry())
-        await world.add_node("n1")
-        await world.add_pod("held")
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        harness.scheduler(config=profile("Busy"), registry=registry())
+        await harness.add_node("n1")
+        await harness.add_pod("held")
+        await harness.passes(1)
         [waiting] = Busy.handle.waiting
         assert (waiting.pod.name, waiting.node_name, waiting.pending_plugins) == ("held", "n1", {"Busy"})
         if answer == "allow":
             waiting.allow("Busy")
         else:
             waiting.reject("Busy", "not today")
-        await world.passes(0.25)
-        assert await world.node_of("held") == ("n1" if answer == "allow" else "")
+        await harness.passes(0.25)
+        assert await harness.node_of("held") == ("n1" if answer == "allow" else "")
         if answer == "reject":
-            assert (await world.condition("held"))["message"] == "0/1 nodes are available: 1 not today."
+            assert (await harness.condition("held"))["message"] == "0/1 nodes are available: 1 not today."
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_pods_of_the_queue_can_be_activated_and_nominated() -> None:
-    async def scenario(world: World) -> None:
-        scheduler = world.scheduler(config=profile("Busy"), registry=registry())
-        await world.add_node("n1")
-        await world.add_node("n2", cpu="1")
-        await world.add_pod("sleeper", cpu="3")
-        await world.passes(30)
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = harness.scheduler(config=profile("Busy"), registry=registry())
+        await harness.add_node("n1")
+        await harness.add_node("n2", cpu="1")
+        await harness.add_pod("sleeper", cpu="3")
+        await harness.passes(30)
         [sleeper] = [queued.pod for queued in scheduler.queue]
         Busy.handle.nominations.put(sleeper, "n2")
-        await world.add_pod("other", cpu="1")
-        await world.passes(1)
+        await harness.add_pod("other", cpu="1")
+        await harness.passes(1)
         assert Busy.seen["nominated"] == ["sleeper"]
         Busy.handle.nominations.remove(sleeper.uid)
         Busy.seen["awake"] = True
         Busy.handle.activate([sleeper])
-        await world.passes(0.25)
-        assert await world.node_of("sleeper") == "n1"
+        await harness.passes(0.25)
+        assert await harness.node_of("sleeper") == "n1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 class Wrong:
@@ -211,20 +211,20 @@ def test_a_plugin_that_raises_fails_one_attempt_and_is_found_in_condition_and_lo
     monkeypatch.setattr(Wrong, "point", point)
     caplog.set_level(logging.ERROR)
 
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         made = default_registry()
         made.register("Wrong", Wrong)
-        world.scheduler(config=profile("Wrong"), registry=made)
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(0.25)
-        condition = await world.condition("p")
+        harness.scheduler(config=profile("Wrong"), registry=made)
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(0.25)
+        condition = await harness.condition("p")
         assert condition["reason"] == "SchedulerError"
         assert condition["message"].startswith(f"{words}: ValueError: broken (test_handle.py:")
         failed = f'err={quoted(condition["message"])} logger="UnhandledError" pod="default/p"'
         assert f'"Error scheduling pod; retrying" {failed}' in caplog.text
         monkeypatch.setattr(Wrong, "point", "")
-        await world.passes(5)
-        assert await world.node_of("p") == "n1"
+        await harness.passes(5)
+        assert await harness.node_of("p") == "n1"
 
-    in_world(scenario)
+    in_harness(scenario)

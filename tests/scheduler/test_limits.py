@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 TERMS = 101
 MESSAGE = f"pod has {TERMS} inter-pod affinity terms, which exceeds the limit of 100"
@@ -25,54 +25,54 @@ def crowded(match: str) -> dict[str, Any]:
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def test_a_pod_beyond_a_limit_is_told_so_and_tried_at_growing_intervals_while_others_go_on(
+def test_a_pod_beyond_a_limit_is_reported_and_tried_at_growing_intervals_while_others_go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(world: World) -> None:
-        scheduler = world.scheduler()
-        await world.add_node("n1")
-        await world.add_pod("hostile", affinity=crowded("x"))
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = harness.scheduler()
+        await harness.add_node("n1")
+        await harness.add_pod("hostile", affinity=crowded("x"))
         times: list[float] = []
         for number in range(160):
             attempts = len(caplog.records)
-            await world.passes(0.25)
+            await harness.passes(0.25)
             if len(caplog.records) > attempts:
-                times.append(world.clock.now())
+                times.append(harness.clock.now())
             if number == 80:
-                await world.add_pod("beside")
-        condition = await world.condition("hostile")
+                await harness.add_pod("beside")
+        condition = await harness.condition("hostile")
         assert (condition["status"], condition["reason"]) == ("False", "SchedulerError")
         assert condition["message"] == MESSAGE
-        events = await world.events("FailedScheduling")
+        events = await harness.events("FailedScheduling")
         assert {(each["type"], each["message"]) for each in events} == {("Warning", MESSAGE)}
         pauses = [round(later - earlier) for earlier, later in pairwise(times)]
         assert pauses == sorted(pauses)
         assert (pauses[0], max(pauses)) == (2, 11)
-        assert await world.node_of("beside") == "n1"
+        assert await harness.node_of("beside") == "n1"
         scheduler.queue.validate()
 
     with caplog.at_level(logging.ERROR, "moorage.scheduler.schedule_one"):
-        in_world(scenario)
+        in_harness(scenario)
 
 
 def test_terms_beyond_the_limit_of_a_pod_put_onto_a_node_are_ignored_and_that_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(world: World) -> None:
-        scheduler = world.scheduler()
-        await world.add_node("n1")
-        await world.add_pod("hostile", affinity=crowded("beside"), nodeName="n1")
-        await world.passes(0.5)
-        await world.label("hostile", {"labels": {"new": "label"}})
-        await world.passes(0.5)
-        await world.add_pod("beside")
-        await world.passes(0.5)
-        assert await world.node_of("beside") == "n1", "its terms keep no pod away"
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = harness.scheduler()
+        await harness.add_node("n1")
+        await harness.add_pod("hostile", affinity=crowded("beside"), nodeName="n1")
+        await harness.passes(0.5)
+        await harness.label("hostile", {"labels": {"new": "label"}})
+        await harness.passes(0.5)
+        await harness.add_pod("beside")
+        await harness.passes(0.5)
+        assert await harness.node_of("beside") == "n1", "its terms keep no pod away"
         assert len(scheduler.cache.snapshot().pods.terms.vocabulary) == 0
-        await world.delete_pod("hostile")
-        await world.passes(0.5)
+        await harness.delete_pod("hostile")
+        await harness.passes(0.5)
         scheduler.cache.validate()
 
-    in_world(scenario)
+    in_harness(scenario)
     ignored = [record for record in caplog.records if "exceed the limits" in record.getMessage()]
     assert len(ignored) == 1

@@ -23,21 +23,21 @@ from moorage.scheduler import schedule_one as cycles
 from tests.client.faults import refusal
 from tests.logs import LogFormat, without_heads, written
 from tests.scheduler.plugins import Diary, profile, registry_with
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 Line = tuple[int, str]
 """The verbosity from which a line is written, and the line; errors and warnings are written at any."""
 
 
-class Story:
+class Scenario:
     """What happens, and what the log says of it at `-v=10`."""
 
     def __init__(
         self,
-        happens: Callable[[World], Awaitable[None]],
+        happens: Callable[[SchedulerHarness], Awaitable[None]],
         *lines: Line,
         nodes: int = 1,
-        scheduler: Callable[[World], dict[str, Any]] = lambda world: {},
+        scheduler: Callable[[SchedulerHarness], dict[str, Any]] = lambda harness: {},
     ) -> None:
         self.happens = happens
         self.lines = lines
@@ -48,17 +48,17 @@ class Story:
         """What the log says from when the scheduler knows the nodes."""
         logged = []
 
-        async def scenario(world: World) -> None:
+        async def scenario(harness: SchedulerHarness) -> None:
             with written(verbosity, format) as stream:
-                world.scheduler(**self.scheduler(world))
+                harness.scheduler(**self.scheduler(harness))
                 for number in range(self.nodes):
-                    await world.add_node(f"n{number + 1}")
-                await world.passes(1)
+                    await harness.add_node(f"n{number + 1}")
+                await harness.passes(1)
                 begin = len(stream.getvalue())
-                await self.happens(world)
+                await self.happens(harness)
                 logged.append(stream.getvalue()[begin:])
 
-        in_world(scenario)
+        in_harness(scenario)
         return logged[0]
 
 
@@ -142,60 +142,60 @@ def no_fit(name: str) -> tuple[Line, ...]:
     )
 
 
-async def fits(world: World) -> None:
-    await world.add_pod("web")
-    await world.passes(1)
+async def fits(harness: SchedulerHarness) -> None:
+    await harness.add_pod("web")
+    await harness.passes(1)
 
 
-async def too_big(world: World) -> None:
-    await world.add_pod("big", cpu="64")
-    await world.passes(1)
+async def too_big(harness: SchedulerHarness) -> None:
+    await harness.add_pod("big", cpu="64")
+    await harness.passes(1)
 
 
-async def comes_and_goes(world: World) -> None:
-    await too_big(world)
-    await world.delete_pod("big")
-    await world.passes(1)
+async def add_and_remove(harness: SchedulerHarness) -> None:
+    await too_big(harness)
+    await harness.delete_pod("big")
+    await harness.passes(1)
 
 
-async def a_node_comes(world: World) -> None:
-    await too_big(world)
-    await world.add_node("n2", cpu="128")
-    await world.passes(1)
+async def add_node(harness: SchedulerHarness) -> None:
+    await too_big(harness)
+    await harness.add_node("n2", cpu="128")
+    await harness.passes(1)
 
 
-async def is_gated(world: World) -> None:
-    await world.add_pod("gated", schedulingGates=[{"name": "example.com/wait"}])
-    await world.passes(1)
-    await world.client.patch(POD, "default", "gated", {"spec": {"schedulingGates": None}}, "merge")
-    await world.passes(1)
+async def is_gated(harness: SchedulerHarness) -> None:
+    await harness.add_pod("gated", schedulingGates=[{"name": "example.com/wait"}])
+    await harness.passes(1)
+    await harness.client.patch(POD, "default", "gated", {"spec": {"schedulingGates": None}}, "merge")
+    await harness.passes(1)
 
 
-async def preempts(world: World) -> None:
-    await world.add_priority("high", 1000)
-    await world.add_pod("low", cpu="3", terminationGracePeriodSeconds=0)
-    await world.passes(1)
-    await world.add_pod("high", cpu="4", priorityClassName="high")
-    await world.passes(3)
+async def preempts(harness: SchedulerHarness) -> None:
+    await harness.add_priority("high", 1000)
+    await harness.add_pod("low", cpu="3", terminationGracePeriodSeconds=0)
+    await harness.passes(1)
+    await harness.add_pod("high", cpu="4", priorityClassName="high")
+    await harness.passes(3)
 
 
-async def is_tried_once(world: World) -> None:
-    await world.add_pod("web")
-    await world.passes(0.25)
+async def is_tried_once(harness: SchedulerHarness) -> None:
+    await harness.add_pod("web")
+    await harness.passes(0.25)
 
 
 class Unbinding:
     """The way to an API server that refuses bindings."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, harness: SchedulerHarness) -> None:
+        self._harness = harness
 
     async def handle(self, request: Request) -> Response:
-        return refusal(409) if request.path.endswith("/binding") else await self._world.line.handle(request)
+        return refusal(409) if request.path.endswith("/binding") else await self._harness.line.handle(request)
 
 
-def with_plugin(plugin: Any) -> Callable[[World], dict[str, Any]]:
-    return lambda world: {"config": profile(plugin.name), "registry": registry_with(plugin)}
+def with_plugin(plugin: Any) -> Callable[[SchedulerHarness], dict[str, Any]]:
+    return lambda harness: {"config": profile(plugin.name), "registry": registry_with(plugin)}
 
 
 def scored(node: str) -> list[Line]:
@@ -226,8 +226,8 @@ def error(name: str, reason: str = "SchedulerError") -> tuple[Line, ...]:
 
 
 ELIMINATED = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
-STORIES = {
-    "fits": Story(
+SCENARIOS = {
+    "fits": Scenario(
         fits,
         *comes("web"),
         *scored("n1"),
@@ -237,15 +237,15 @@ STORIES = {
         *bound("web", evaluated=2, feasible=2),
         nodes=2,
     ),
-    "too big": Story(too_big, *comes("big"), *no_fit("big")),
-    "deleted": Story(
-        comes_and_goes,
+    "too big": Scenario(too_big, *comes("big"), *no_fit("big")),
+    "deleted": Scenario(
+        add_and_remove,
         *comes("big"),
         *no_fit("big"),
         (3, 'I "Delete event for unscheduled pod" pod="default/big"'),
     ),
-    "a node comes": Story(
-        a_node_comes,
+    "a node comes": Scenario(
+        add_node,
         *comes("big"),
         *no_fit("big"),
         (3, 'I "Add event for node" node="n2"'),
@@ -258,7 +258,7 @@ STORIES = {
         *tried("big"),
         *bound("big", node="n2", evaluated=2, feasible=1),
     ),
-    "gated": Story(
+    "gated": Scenario(
         is_gated,
         (3, 'I "Add event for unscheduled pod" pod="default/gated"'),
         (
@@ -273,7 +273,7 @@ STORIES = {
         *tried("gated"),
         *bound("gated"),
     ),
-    "preempts": Story(
+    "preempts": Scenario(
         preempts,
         *comes("low"),
         *bound("low"),
@@ -324,7 +324,7 @@ STORIES = {
         *tried("high"),
         *bound("high"),
     ),
-    "the binding is refused": Story(
+    "the binding is refused": Scenario(
         is_tried_once,
         *comes("web"),
         bound("web")[0],
@@ -341,9 +341,9 @@ STORIES = {
             'logger="UnhandledError" pod="default/web"',
         ),
         *error("web"),
-        scheduler=lambda world: {"transport": Unbinding(world)},
+        scheduler=lambda harness: {"transport": Unbinding(harness)},
     ),
-    "a plugin refuses the node": Story(
+    "a plugin refuses the node": Scenario(
         is_tried_once,
         *comes("web"),
         (
@@ -362,7 +362,7 @@ STORIES = {
         (4, 'I "Update event for unscheduled pod" pod="default/web"'),
         scheduler=with_plugin(Diary("A", [], {"reserve": unschedulable("full")})),
     ),
-    "there are no nodes": Story(
+    "there are no nodes": Scenario(
         is_tried_once,
         *comes("web"),
         (
@@ -382,21 +382,23 @@ def seen_at(verbosity: int, lines: tuple[Line, ...]) -> list[str]:
     return seen if verbosity >= 4 else [named.sub("", line) for line in seen]
 
 
-@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
-def test_what_is_said_and_from_which_verbosity_on(story: Story) -> None:
-    assert without_heads(story.logged(10)) == [line for _, line in story.lines]
-    levels = [json.loads(line).get("v", 0) for line in story.logged(10, "json").splitlines()]
-    assert levels == [least for least, _ in story.lines]
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_what_is_reported_and_from_which_verbosity_on(scenario: Scenario) -> None:
+    assert without_heads(scenario.logged(10)) == [line for _, line in scenario.lines]
+    levels = [json.loads(line).get("v", 0) for line in scenario.logged(10, "json").splitlines()]
+    assert levels == [least for least, _ in scenario.lines]
 
 
 @pytest.mark.parametrize("verbosity", range(6))
-def test_what_is_said_at_each_verbosity(verbosity: int) -> None:
-    story = STORIES["too big"]
-    assert without_heads(story.logged(verbosity)) == seen_at(verbosity, story.lines)
+def test_what_is_reported_at_each_verbosity(verbosity: int) -> None:
+    scenario = SCENARIOS["too big"]
+    assert without_heads(scenario.logged(verbosity)) == seen_at(verbosity, scenario.lines)
 
 
 def test_lines_are_objects_in_json() -> None:
-    lines = [json.loads(line) for line in STORIES["a plugin refuses the node"].logged(4, "json").splitlines()]
+    lines = [
+        json.loads(line) for line in SCENARIOS["a plugin refuses the node"].logged(4, "json").splitlines()
+    ]
     rejected, no_fit = (
         next(line for line in lines if line["msg"].startswith(begin))
         for begin in ("Pod rejected", "Unable to schedule")
@@ -410,7 +412,7 @@ def test_lines_are_objects_in_json() -> None:
 
 
 def test_errors_are_objects_in_json() -> None:
-    lines = [json.loads(line) for line in STORIES["the binding is refused"].logged(0, "json").splitlines()]
+    lines = [json.loads(line) for line in SCENARIOS["the binding is refused"].logged(0, "json").splitlines()]
     assert [line["msg"] for line in lines] == ["Plugin Failed", "Error scheduling pod; retrying"]
     assert [*lines[0]] == ["ts", "caller", "msg", "pod", "plugin", "node", "err"]
     assert [*lines[1]] == ["ts", "logger", "caller", "msg", "pod", "err"]
@@ -423,21 +425,21 @@ def test_nothing_is_formatted_that_is_not_written(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(klog, "Message", fail)
     for module in (handlers, cycles, engine, queue_log, default_binder, default_preemption, statuses):
         monkeypatch.setattr(module, "kobj", fail)
-    for story in ("fits", "gated", "too big"):
-        assert STORIES[story].logged(0) == ""
+    for scenario in ("fits", "gated", "too big"):
+        assert SCENARIOS[scenario].logged(0) == ""
 
 
 def test_no_line_shows_a_token() -> None:
     logged = []
 
-    async def scenario(world: World) -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
         with written(10) as stream:
-            world.scheduler()
-            await world.add_node("n1")
-            await fits(world)
-            logged.append((world.server.token, stream.getvalue()))
+            harness.scheduler()
+            await harness.add_node("n1")
+            await fits(harness)
+            logged.append((harness.server.token, stream.getvalue()))
 
-    in_world(scenario)
+    in_harness(scenario)
     [(token, said)] = logged
     assert "Successfully bound" in said
     assert token not in said

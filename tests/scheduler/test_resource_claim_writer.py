@@ -19,7 +19,7 @@ from moorage.http.errors import AnswerLost, RequestError
 from moorage.http.transport import Request, Response
 from moorage.plugins.dynamic_resources.pod_claims import FINALIZER, protected
 from moorage.scheduler.resource_claim_writer import ResourceClaimWriter
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 CLAIM: Manifest = {
     "apiVersion": "resource.k8s.io/v1",
@@ -32,12 +32,12 @@ GIVEN: Manifest = {
 }
 
 
-async def _stored_claim(world: World) -> Manifest:
-    return await world.client.get(RESOURCE_CLAIM, "default", "gpu")
+async def _stored_claim(harness: SchedulerHarness) -> Manifest:
+    return await harness.client.get(RESOURCE_CLAIM, "default", "gpu")
 
 
-async def _claim(world: World) -> ResourceClaim:
-    return convert(await world.client.create(RESOURCE_CLAIM, "default", CLAIM), ResourceClaim)
+async def _claim(harness: SchedulerHarness) -> ResourceClaim:
+    return convert(await harness.client.create(RESOURCE_CLAIM, "default", CLAIM), ResourceClaim)
 
 
 def _status(*pods: str, allocation: Manifest = GIVEN) -> ResourceClaimStatus:
@@ -50,97 +50,97 @@ def _users(claim: Manifest) -> list[str]:
 
 
 def test_a_claim_is_protected_and_written() -> None:
-    async def scenario(world: World) -> None:
-        claim = protected(await _claim(world))
-        await ResourceClaimWriter(world.client).write_status(claim, _status("a"))
-        stored = await _stored_claim(world)
+    async def scenario(harness: SchedulerHarness) -> None:
+        claim = protected(await _claim(harness))
+        await ResourceClaimWriter(harness.client).write_status(claim, _status("a"))
+        stored = await _stored_claim(harness)
         assert stored["metadata"]["finalizers"] == [FINALIZER]
         assert _users(stored) == ["a"]
         assert stored["status"]["allocation"]["devices"]["results"][0]["device"] == "d0"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_two_pods_that_share_a_claim_do_not_push_each_other_out() -> None:
-    async def scenario(world: World) -> None:
-        writer = ResourceClaimWriter(world.client)
-        first = await writer.write_status(await _claim(world), _status("a"))
+    async def scenario(harness: SchedulerHarness) -> None:
+        writer = ResourceClaimWriter(harness.client)
+        first = await writer.write_status(await _claim(harness), _status("a"))
         await writer.write_status(first, _status("a", "b"))
         # A writer that knows only the first consumer adds itself, and later removes itself.
         third = await writer.write_status(first, _status("a", "c"))
-        assert _users(await _stored_claim(world)) == ["a", "b", "c"]
+        assert _users(await _stored_claim(harness)) == ["a", "b", "c"]
         await writer.write_status(first, _status())
-        assert _users(await _stored_claim(world)) == ["b", "c"]
+        assert _users(await _stored_claim(harness)) == ["b", "c"]
         assert third.status.reserved_for[-1].name == "c"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_a_claim_that_got_other_devices_meanwhile_is_left_alone() -> None:
-    async def scenario(world: World) -> None:
-        writer = ResourceClaimWriter(world.client)
-        claim = await _claim(world)
+    async def scenario(harness: SchedulerHarness) -> None:
+        writer = ResourceClaimWriter(harness.client)
+        claim = await _claim(harness)
         other = {"devices": {"results": [{**GIVEN["devices"]["results"][0], "device": "d1"}]}}
         await writer.write_status(claim, _status("b", allocation=other))
         with pytest.raises(RequestError) as refused:
             await writer.write_status(claim, _status("a"))
         assert refused.value.is_conflict
-        stored = await _stored_claim(world)
+        stored = await _stored_claim(harness)
         assert _users(stored) == ["b"]
         assert stored["status"]["allocation"]["devices"]["results"][0]["device"] == "d1"
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 class Forgetful:
     """Does what it is asked, and forgets every other answer."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, harness: SchedulerHarness) -> None:
+        self._harness = harness
         self.asked = 0
 
     async def handle(self, request: Request) -> Response:
         self.asked += 1
-        response = await self._world.line.handle(request)
+        response = await self._harness.line.handle(request)
         if self.asked % 2:
             raise AnswerLost("connection reset")
         return response
 
 
 def test_what_is_written_twice_because_the_answer_was_lost_is_written_once() -> None:
-    async def scenario(world: World) -> None:
-        claim = protected(await _claim(world))
-        forgetful = Forgetful(world)
-        client = Client(RetryingTransport(forgetful, world.clock, world.random), world.server.token)
-        writing = world.runs(ResourceClaimWriter(client).write_status(claim, _status("a")))
-        await world.passes(30)
+    async def scenario(harness: SchedulerHarness) -> None:
+        claim = protected(await _claim(harness))
+        forgetful = Forgetful(harness)
+        client = Client(RetryingTransport(forgetful, harness.clock, harness.random), harness.server.token)
+        writing = harness.runs(ResourceClaimWriter(client).write_status(claim, _status("a")))
+        await harness.passes(30)
         assert forgetful.asked > 4
         assert writing.result().status.reserved_for[0].name == "a"
-        assert _users(await _stored_claim(world)) == ["a"]
+        assert _users(await _stored_claim(harness)) == ["a"]
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_a_claim_is_deleted_whatever_happened_to_it() -> None:
-    async def scenario(world: World) -> None:
-        writer = ResourceClaimWriter(world.client)
-        stale = await _claim(world)
+    async def scenario(harness: SchedulerHarness) -> None:
+        writer = ResourceClaimWriter(harness.client)
+        stale = await _claim(harness)
         await writer.write_status(protected(stale), _status("a"))
         await writer.delete(stale)
-        assert not await world.exists(RESOURCE_CLAIM, "default", "gpu")
-        await _claim(world)
+        assert not await harness.exists(RESOURCE_CLAIM, "default", "gpu")
+        await _claim(harness)
         await writer.delete(stale)  # Another one of that name is none of our business.
-        assert await world.exists(RESOURCE_CLAIM, "default", "gpu")
+        assert await harness.exists(RESOURCE_CLAIM, "default", "gpu")
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 def test_a_claim_that_vanishes_is_a_refusal() -> None:
-    async def scenario(world: World) -> None:
-        claim = await _claim(world)
-        await world.client.delete(RESOURCE_CLAIM, "default", "gpu")
+    async def scenario(harness: SchedulerHarness) -> None:
+        claim = await _claim(harness)
+        await harness.client.delete(RESOURCE_CLAIM, "default", "gpu")
         with pytest.raises(RequestError) as refused:
-            await ResourceClaimWriter(world.client).write_status(claim, _status("a"))
+            await ResourceClaimWriter(harness.client).write_status(claim, _status("a"))
         assert refused.value.is_not_found
 
-    in_world(scenario)
+    in_harness(scenario)

@@ -17,7 +17,7 @@ from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS, CustomOb
 from tests.builders import make_framework
 from tests.framework.helpers import framework_of
 from tests.scheduler.plugins import profile, registry_with
-from tests.scheduler.running import World, in_world
+from tests.scheduler.running import SchedulerHarness, in_harness
 
 WIDGETS = Kind("example.com", "v1", "Widget", "widgets")
 DEFINITION: dict[str, Any] = {
@@ -93,20 +93,20 @@ def _only(*plugins: str) -> dict[str, Any]:
 def test_kinds_that_no_plugin_looks_at_are_not_asked_for(
     plugins: tuple[str, ...], followed: set[str]
 ) -> None:
-    async def scenario(world: World) -> None:
-        scheduler = world.scheduler(config=_only("PrioritySort", "DefaultBinder", *plugins))
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        scheduler = harness.scheduler(config=_only("PrioritySort", "DefaultBinder", *plugins))
+        await harness.passes(1)
         assert {informer.kind.plural for informer in scheduler.informers} == followed
         assert {
-            path.rsplit("/", 1)[-1] for method, path in world.line.requests if method == "GET"
+            path.rsplit("/", 1)[-1] for method, path in harness.line.requests if method == "GET"
         } == followed
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(1)
-        assert await world.node_of("p") == "n1"
-        await world.check(scheduler)
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(1)
+        assert await harness.node_of("p") == "n1"
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)
 
 
 class WantsWidget:
@@ -129,25 +129,25 @@ class WantsWidget:
 
 
 def test_kinds_that_only_a_plugin_knows_are_followed_for_it() -> None:
-    async def scenario(world: World) -> None:
-        await world.client.create(DEFINITIONS, "", DEFINITION)
-        await world.passes(1)
-        scheduler = world.scheduler(config=profile("WantsWidget"), registry=registry_with(WantsWidget()))
-        await world.add_node("n1")
-        await world.add_pod("p")
-        await world.passes(1)
+    async def scenario(harness: SchedulerHarness) -> None:
+        await harness.client.create(DEFINITIONS, "", DEFINITION)
+        await harness.passes(1)
+        scheduler = harness.scheduler(config=profile("WantsWidget"), registry=registry_with(WantsWidget()))
+        await harness.add_node("n1")
+        await harness.add_pod("p")
+        await harness.passes(1)
         for name, size in (("small", 1), ("large", 2)):
-            assert await world.node_of("p") == ""
+            assert await harness.node_of("p") == ""
             widget = {
                 "apiVersion": "example.com/v1",
                 "kind": "Widget",
                 "metadata": {"name": name},
                 "size": size,
             }
-            await world.client.create(WIDGETS, "default", widget)
-            await world.passes(5)
-        assert await world.node_of("p") == "n1"
-        assert len(await world.events("FailedScheduling")) == 1
-        await world.check(scheduler)
+            await harness.client.create(WIDGETS, "default", widget)
+            await harness.passes(5)
+        assert await harness.node_of("p") == "n1"
+        assert len(await harness.events("FailedScheduling")) == 1
+        await harness.check(scheduler)
 
-    in_world(scenario)
+    in_harness(scenario)

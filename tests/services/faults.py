@@ -18,7 +18,7 @@ SERVER_ERROR = b'{"kind":"Status","status":"Failure","reason":"InternalError","m
 CONFLICT = b'{"kind":"Status","status":"Failure","reason":"Conflict","message":"changed","code":409}'
 
 
-class World:
+class ServerHarness:
     """An API server and virtual time."""
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -54,21 +54,21 @@ class Link:
 
     async def handle(self, request: Request) -> Response:
         self.requests.append((request.method, request.path))
-        fate = self.plan(request)
-        if fate == "refused":
+        outcome = self.plan(request)
+        if outcome == "refused":
             raise ConnectionFailed("cannot be reached")
-        if fate == "500":
+        if outcome == "500":
             return Response(500, SERVER_ERROR)
-        if fate == "captive portal":
+        if outcome == "captive portal":
             return Response(200, b"<html>Log in</html>", "text/html")
-        if fate == "409":
+        if outcome == "409":
             return Response(409, CONFLICT)
-        if fate == "late":
+        if outcome == "late":
             await waited(self._clock, self.late_seconds)
         response = await self._transport.handle(request)
-        if fate == "lost":
+        if outcome == "lost":
             raise AnswerLost("the connection broke")
-        if fate == "late answer":
+        if outcome == "late answer":
             await waited(self._clock, self.late_seconds)
         return response
 

@@ -35,7 +35,7 @@ from moorage.services.serving import Endpoints, SecureServer, ServingOptions
 from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.services.authorities import Authority, trusting_all
-from tests.services.faults import World
+from tests.services.faults import ServerHarness
 
 CLIENTS, PROXIES, STRANGERS = Authority("clients"), Authority("proxies"), Authority("strangers")
 
@@ -45,13 +45,13 @@ class Scene:
 
     def __init__(self, folder: Path, options: CertificateOptions) -> None:
         self.folder = folder
-        self.world = World(Settings())
+        self.harness = ServerHarness(Settings())
         self.metrics = Metrics()
         self.certificates = ClientCertificates(options, self.metrics.client_certificate_seconds)
-        self.client = self.world.client()
-        clock, random = self.world.clock, Random(1)
+        self.client = self.harness.client()
+        clock, random = self.harness.clock, Random(1)
         self._endpoints = Endpoints(
-            {"/me": _nobody},
+            {"/me": _no_user},
             Authentication(None, clock, random, self.metrics, self.certificates),
             Authorization(None, clock, random, self.metrics, ["/me"]),
         )
@@ -80,7 +80,7 @@ class Scene:
         finally:
             server.stop()
             await serving
-            self.world.server.close()
+            self.harness.server.close()
 
     async def ask(self, server: SecureServer, pem: str = "", **headers: str) -> Response:
         """The response to a client with a certificate."""
@@ -90,7 +90,7 @@ class Scene:
             return await transport.handle(Request("GET", "/me", headers=named))
 
 
-async def _nobody(request: Request) -> Response:
+async def _no_user(request: Request) -> Response:
     return responses.text("ok")
 
 
@@ -104,7 +104,7 @@ ALICE = CLIENTS.client("alice", "admins", "people")[1]
 FRONT = PROXIES.client("front")[1]
 REMOTE = {"x_remote_user": "bob", "x_remote_group": "people", "x_remote_extra_a%2fb": "c"}
 
-WHO: dict[str, tuple[str, dict[str, str], str, tuple[str, ...]]] = {
+USER: dict[str, tuple[str, dict[str, str], str, tuple[str, ...]]] = {
     "nobody": ("", {}, "system:anonymous", ("system:unauthenticated",)),
     "nobody, whatever headers say": ("", REMOTE, "system:anonymous", ("system:unauthenticated",)),
     "a certificate's owner": (ALICE, {}, "alice", ("admins", "people", "system:authenticated")),
@@ -113,9 +113,9 @@ WHO: dict[str, tuple[str, dict[str, str], str, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("case", WHO)
-def test_who_asks(case: str, tmp_path: Path) -> None:
-    pem, headers, name, groups = WHO[case]
+@pytest.mark.parametrize("case", USER)
+def test_the_requesting_user(case: str, tmp_path: Path) -> None:
+    pem, headers, name, groups = USER[case]
 
     async def run() -> None:
         scene = Scene(tmp_path, from_files(tmp_path))
@@ -144,7 +144,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_who_is_refused(case: str, tmp_path: Path) -> None:
+def test_rejected_certificates(case: str, tmp_path: Path) -> None:
     pem, headers, allowed = REFUSED[case]
 
     async def run() -> None:
@@ -194,11 +194,11 @@ def test_files_that_change_are_read_again(tmp_path: Path) -> None:
 
         async def test(server: SecureServer) -> None:
             following = asyncio.ensure_future(
-                scene.certificates.keep_updated(scene.client, scene.world.clock)
+                scene.certificates.keep_updated(scene.client, scene.harness.clock)
             )
             await settled()
             (tmp_path / "clients").write_text(STRANGERS.pem)
-            await scene.world.pass_time(61)
+            await scene.harness.pass_time(61)
             with scene.asking_is_seen() as seen:
                 await scene.ask(server, newcomer)
             assert [user.name for user in seen] == ["newcomer"]
@@ -253,14 +253,14 @@ def test_the_cluster_tells_of_authorities_and_headers(tmp_path: Path) -> None:
 def test_a_cluster_that_does_not_tell(tmp_path: Path, tolerates: bool) -> None:
     async def run() -> None:
         scene = Scene(tmp_path, CertificateOptions(tolerates_failure=tolerates))
-        stranger = Client(scene.world.server.api, "nobody's token")
+        stranger = Client(scene.harness.server.api, "nobody's token")
         if tolerates:
             await scene.certificates.load_authorities(stranger)
             assert scene.certificates.authorities == []
         else:
             with pytest.raises(ServingError, match="unable to load configmap based"):
                 await scene.certificates.load_authorities(stranger)
-        scene.world.server.close()
+        scene.harness.server.close()
 
     asyncio.run(run())
 

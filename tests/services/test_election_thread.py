@@ -78,12 +78,12 @@ def candidate(client: Client, clock: Clock) -> LeaderElector:
 
 
 def test_a_busy_main_loop_does_not_cost_the_lease(access: Access) -> None:
-    said: list[str] = []
+    states: list[str] = []
 
     async def main() -> None:
         thread = ElectionThread(access.connect, candidate)
         started = asyncio.Event()
-        running = asyncio.ensure_future(thread.run(started.set, lambda: said.append("stopped")))
+        running = asyncio.ensure_future(thread.run(started.set, lambda: states.append("stopped")))
         await asyncio.wait_for(started.wait(), LIMIT_SECONDS)
         # From here on the main loop does not get a turn, for longer than a lease lasts.
         times = [access.lease()["renewTime"]]
@@ -100,12 +100,12 @@ def test_a_busy_main_loop_does_not_cost_the_lease(access: Access) -> None:
         assert not thread.is_leading
 
     asyncio.run(main())
-    assert said == ["stopped"]
+    assert states == ["stopped"]
     spec = access.lease()
     assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("", 1, 0)
 
 
-def test_a_lost_lease_is_told_even_when_the_main_loop_is_busy(access: Access) -> None:
+def test_a_lost_lease_is_reported_even_when_the_main_loop_is_busy(access: Access) -> None:
     lost = threading.Event()
 
     async def main() -> None:
@@ -121,23 +121,23 @@ def test_a_lost_lease_is_told_even_when_the_main_loop_is_busy(access: Access) ->
     asyncio.run(main())
 
 
-def test_who_is_told_to_stop_first_does_not_begin(access: Access) -> None:
-    said: list[str] = []
+def test_a_candidate_that_is_stopped_first_does_not_start(access: Access) -> None:
+    states: list[str] = []
 
     async def main() -> None:
         thread = ElectionThread(access.connect, candidate)
         assert thread.check() is None
         thread.stop()
         await asyncio.wait_for(
-            thread.run(lambda: said.append("started"), lambda: said.append("stopped")), LIMIT_SECONDS
+            thread.run(lambda: states.append("started"), lambda: states.append("stopped")), LIMIT_SECONDS
         )
 
     asyncio.run(main())
-    assert said == ["stopped"]
+    assert states == ["stopped"]
     assert access.lease() == {}
 
 
-def test_who_is_cancelled_gives_the_lease_back(access: Access) -> None:
+def test_a_candidate_that_is_cancelled_gives_the_lease_back(access: Access) -> None:
     async def main() -> None:
         thread = ElectionThread(access.connect, candidate)
         started = asyncio.Event()

@@ -26,23 +26,23 @@ from moorage.services.event_series import Reference
 from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.builders import make_pod
-from tests.services.faults import Link, World
+from tests.services.faults import Link, ServerHarness
 
 
 class Scene:
     """A cluster, and a profile that reports to it."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.link = Link(world.server.api, world.clock)
-        client = world.client(self.link)
-        self.broadcaster = Broadcaster(client, world.clock, Random(1), "host-1")
+    def __init__(self, harness: ServerHarness) -> None:
+        self.harness = harness
+        self.link = Link(harness.server.api, harness.clock)
+        client = harness.client(self.link)
+        self.broadcaster = Broadcaster(client, harness.clock, Random(1), "host-1")
         self.recorder: Recorder = self.broadcaster.recorder("blue")
         self._task = asyncio.ensure_future(self.broadcaster.run())
 
     async def stored(self) -> list[dict[str, Any]]:
         await settled()
-        return await self.world.client().list(EVENT, "default")
+        return await self.harness.client().list(EVENT, "default")
 
     async def end(self) -> None:
         self._task.cancel()
@@ -51,14 +51,14 @@ class Scene:
 
 def on_scene(test: Callable[[Scene], Awaitable[None]], settings: Settings | None = None) -> None:
     async def body() -> None:
-        world = World(settings)
-        scene = Scene(world)
+        harness = ServerHarness(settings)
+        scene = Scene(harness)
         try:
             await settled()
             await test(scene)
         finally:
             await scene.end()
-            world.server.close()
+            harness.server.close()
 
     asyncio.run(body())
 
@@ -73,7 +73,7 @@ def test_what_a_scheduled_event_says() -> None:
         scene.recorder.scheduled(a_pod(), "node-1")
         [event] = await scene.stored()
         name = event["metadata"]["name"]
-        assert name == f"web.{int(scene.world.clock.utc_now().timestamp()) * 10**9:x}"
+        assert name == f"web.{int(scene.harness.clock.utc_now().timestamp()) * 10**9:x}"
         del event["metadata"]
         assert event == {
             "apiVersion": "events.k8s.io/v1",
@@ -143,7 +143,7 @@ def test_what_happens_again_becomes_a_series() -> None:
     async def test(scene: Scene) -> None:
         pod = a_pod()
         scene.recorder.failed(pod, "no node")
-        await scene.world.pass_time(10, 1.0)
+        await scene.harness.pass_time(10, 1.0)
         [event] = await scene.stored()
         assert "series" not in event
         scene.recorder.failed(pod, "still no node")
@@ -151,11 +151,11 @@ def test_what_happens_again_becomes_a_series() -> None:
         assert event["series"] == {"count": 2, "lastObservedTime": "2026-03-01T12:00:10.000000Z"}
         assert event["note"] == "no node"
         for _ in range(5):
-            await scene.world.pass_time(10, 1.0)
+            await scene.harness.pass_time(10, 1.0)
             scene.recorder.failed(pod, "no node")
         [event] = await scene.stored()
         assert event["series"]["count"] == 2, "counted, but not written each time"
-        await scene.world.pass_time(2 * FINISH_SECONDS, 5.0)
+        await scene.harness.pass_time(2 * FINISH_SECONDS, 5.0)
         [event] = await scene.stored()
         assert event["series"] == {"count": 7, "lastObservedTime": "2026-03-01T12:01:00.000000Z"}
         scene.recorder.failed(pod, "no node")
@@ -168,7 +168,7 @@ def test_a_series_that_goes_on_is_refreshed() -> None:
     async def test(scene: Scene) -> None:
         for _ in range(int(REFRESH_SECONDS / 60) + 1):
             scene.recorder.failed(a_pod(), "no node")
-            await scene.world.pass_time(60, 30.0)
+            await scene.harness.pass_time(60, 30.0)
         [event] = await scene.stored()
         assert event["series"]["count"] in (30, 31)
 
@@ -178,7 +178,7 @@ def test_a_series_that_goes_on_is_refreshed() -> None:
 def test_after_a_while_the_same_is_another_event() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.failed(a_pod(), "no node")
-        await scene.world.pass_time(2 * FINISH_SECONDS, 5.0)
+        await scene.harness.pass_time(2 * FINISH_SECONDS, 5.0)
         scene.recorder.failed(a_pod(), "no node")
         assert [("series" in event) for event in await scene.stored()] == [False, False]
 
@@ -228,7 +228,7 @@ def test_a_series_whose_event_is_gone_gets_a_new_one() -> None:
         scene.recorder.failed(a_pod(), "no node")
         [event] = await scene.stored()
         name = event["metadata"]["name"]
-        await scene.world.client().delete(EVENT, "default", name)
+        await scene.harness.client().delete(EVENT, "default", name)
         scene.recorder.failed(a_pod(), "no node")
         [event] = await scene.stored()
         assert event["metadata"]["name"] == name
@@ -270,18 +270,18 @@ def test_events_of_one_moment_have_different_names() -> None:
 # -- when the API server fails
 
 
-@pytest.mark.parametrize("fate", ["refused", "lost"])
-def test_events_are_written_when_the_server_is_back(fate: str) -> None:
+@pytest.mark.parametrize("outcome", ["refused", "lost"])
+def test_events_are_written_when_the_server_is_back(outcome: str) -> None:
     async def test(scene: Scene) -> None:
-        scene.link.plan = lambda request: fate
+        scene.link.plan = lambda request: outcome
         for _ in range(2):
             scene.recorder.failed(a_pod(), "no node")
             await settled()
         for number in range(20):
             scene.recorder.scheduled(a_pod(f"pod-{number}"), "node-1")
-        await scene.world.pass_time(30, 0.5)
+        await scene.harness.pass_time(30, 0.5)
         scene.link.heal()
-        await scene.world.pass_time(30, 0.5)
+        await scene.harness.pass_time(30, 0.5)
         events = await scene.stored()
         assert len(events) == 21
         [series] = [event["series"]["count"] for event in events if event["reason"] == "FailedScheduling"]
@@ -291,11 +291,11 @@ def test_events_are_written_when_the_server_is_back(fate: str) -> None:
     on_scene(test)
 
 
-def test_nobody_tries_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+def test_retries_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     async def test(scene: Scene) -> None:
         scene.link.plan = lambda request: "refused"
         scene.recorder.failed(a_pod(), "no node")
-        await scene.world.pass_time(160, 1.0)
+        await scene.harness.pass_time(160, 1.0)
         assert len(scene.link.requests) == events_module.MAX_TRIES
         assert "retry limit exceeded" in caplog.text
 
@@ -308,7 +308,7 @@ def test_what_the_server_refuses_is_given_up(caplog: pytest.LogCaptureFixture) -
     async def test(scene: Scene) -> None:
         scene.link.plan = lambda request: "500"
         scene.recorder.failed(a_pod(), "no node")
-        await scene.world.pass_time(60, 1.0)
+        await scene.harness.pass_time(60, 1.0)
         assert len(scene.link.requests) == 1
         assert '"Server rejected event (will not retry!)" err="broken"' in caplog.text
         scene.link.heal()
@@ -319,7 +319,7 @@ def test_what_the_server_refuses_is_given_up(caplog: pytest.LogCaptureFixture) -
     on_scene(test)
 
 
-def test_too_much_at_once_is_dropped_and_nobody_waits() -> None:
+def test_events_beyond_the_queue_are_dropped_without_blocking() -> None:
     async def test(scene: Scene) -> None:
         for number in range(MAX_QUEUED + 5):
             scene.recorder.scheduled(a_pod(f"pod-{number}"), "node-1")
@@ -346,7 +346,7 @@ def test_a_slow_server_does_not_fill_the_queue() -> None:
     on_scene(test)
 
 
-def test_who_has_written_one_event_writes_the_next() -> None:
+def test_a_writer_that_has_written_one_event_writes_the_next() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.scheduled(a_pod("a"), "node-1")
         await scene.stored()
@@ -364,7 +364,7 @@ def test_flushing_does_not_wait_for_what_is_only_counted() -> None:
     async def test(scene: Scene) -> None:
         for _ in range(3):  # The second makes it a series; from then on it is written now and then.
             scene.recorder.failed(a_pod(), "no node")
-            await scene.world.pass_time(1)
+            await scene.harness.pass_time(1)
         flushing = asyncio.ensure_future(scene.broadcaster.flush(10))
         await settled()
         assert flushing.done()
@@ -378,9 +378,9 @@ def test_flushing_gives_up(caplog: pytest.LogCaptureFixture) -> None:
         scene.link.plan = lambda request: "late"
         scene.recorder.scheduled(a_pod(), "node-1")
         flushing = asyncio.ensure_future(scene.broadcaster.flush(3))
-        await scene.world.pass_time(2)
+        await scene.harness.pass_time(2)
         assert not flushing.done()
-        await scene.world.pass_time(2)
+        await scene.harness.pass_time(2)
         assert flushing.done()
         assert '"Shutting down with unwritten events" count=1' in caplog.text
 
@@ -405,16 +405,16 @@ def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     on_scene(test)
 
 
-def test_what_was_said_before_anybody_listened_is_told() -> None:
+def test_events_before_the_start_are_written() -> None:
     async def test() -> None:
-        world = World()
-        broadcaster = Broadcaster(world.client(), world.clock, Random(1), "host-1")
+        harness = ServerHarness()
+        broadcaster = Broadcaster(harness.client(), harness.clock, Random(1), "host-1")
         broadcaster.recorder("blue").scheduled(a_pod(), "node-1")
         task = asyncio.ensure_future(broadcaster.run())
         await broadcaster.flush(1)
-        assert len(await world.client().list(EVENT, "default")) == 1
+        assert len(await harness.client().list(EVENT, "default")) == 1
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        world.server.close()
+        harness.server.close()
 
     asyncio.run(test())

@@ -64,7 +64,7 @@ def test_gates_that_cannot_be_set(texts: list[str], complaint: str) -> None:
     assert complaint in str(error.value)
 
 
-def test_gates_that_change_nothing_here_are_told_of() -> None:
+def test_gates_that_change_nothing_here_are_reported() -> None:
     gates = parse_gates(["OpportunisticBatching=false,StorageCapacityScoring=true,ComponentFlagz=false"])
     assert gates.without_effect() == ["OpportunisticBatching"]
     assert gates.features().storage_capacity_scoring

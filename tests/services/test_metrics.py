@@ -155,7 +155,7 @@ def test_metrics_can_be_switched_off() -> None:
     assert samples["disabled_metrics_total"] == {(): 1.0}
 
 
-def test_values_of_labels_that_are_not_to_be_told_apart_become_one() -> None:
+def test_values_of_labels_that_are_not_to_be_distinguished_become_one() -> None:
     allowed = {("scheduler_schedule_attempts_total", "profile"): frozenset({"mine"})}
     metrics = Metrics(options=MetricOptions(allowed=allowed))
     for profile in ("mine", "yours", "theirs", "yours"):
@@ -168,7 +168,7 @@ def test_values_of_labels_that_are_not_to_be_told_apart_become_one() -> None:
     assert samples["cardinality_enforcement_unexpected_categorizations_total"] == {(): 2.0}
 
 
-def test_what_never_happened_is_not_said_to_have_taken_no_time() -> None:
+def test_what_never_happened_is_not_reported_to_have_taken_no_time() -> None:
     metrics = Metrics()
     cell = metrics.event_handling_duration.labels("NodeAdd")
     assert "scheduler_event_handling_duration_seconds_count" not in shown(metrics.text())

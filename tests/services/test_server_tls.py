@@ -104,7 +104,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path) -> None:
         ServerTls(TlsOptions(directory=file / "below"), "127.0.0.1")
 
 
-def test_the_oldest_version_that_is_spoken(tmp_path: Path) -> None:
+def test_the_oldest_version_that_is_supported(tmp_path: Path) -> None:
     old = trusting_all(tmp_path)
     old.maximum_version = ssl.TLSVersion.TLSv1_2
     assert handshake(ServerTls(TlsOptions(), "127.0.0.1"), old, None)[1] == "TLSv1.2"
@@ -146,7 +146,7 @@ def test_what_a_flag_says_of_a_certificate() -> None:
     assert both.patterns == ("*.x.example", "x.example")
 
 
-def test_a_port_is_shared_by_those_who_agree_to_it() -> None:
+def test_a_port_is_shared_by_servers_that_agree_to_it() -> None:
     first = listen("127.0.0.1", 0, shares_port=True)
     port = first.getsockname()[1]
     listen("127.0.0.1", port, shares_port=True).close()

@@ -45,7 +45,7 @@ from moorage_cluster.apiserver.embedded import Settings
 from tests.apiserver.client import settled
 from tests.builders import make_pod
 from tests.logs import written
-from tests.services.faults import Link, World
+from tests.services.faults import Link, ServerHarness
 
 USERS = {
     "watcher-token": ServerUser("watcher", ("system:monitoring", "system:authenticated")),
@@ -60,12 +60,12 @@ class Scene:
     """A cluster with roles, and a scheduler's endpoints that ask it as `system:kube-scheduler`."""
 
     def __init__(self, *, has_client: bool = True, open_paths: tuple[str, ...] | None = None) -> None:
-        self.world = World(RBAC)
-        self.link = Link(self.world.server.api, self.world.clock)
+        self.harness = ServerHarness(RBAC)
+        self.link = Link(self.harness.server.api, self.harness.clock)
         self.metrics = Metrics()
         self.leads = True
-        client = self.world.client(self.link, "scheduler-token") if has_client else None
-        random, clock = Random(1), self.world.clock
+        client = self.harness.client(self.link, "scheduler-token") if has_client else None
+        random, clock = Random(1), self.harness.clock
         authorization = (
             Authorization(client, clock, random, self.metrics)
             if open_paths is None
@@ -111,7 +111,7 @@ def on_scene(test: Callable[[Scene], Awaitable[None]], **options: Any) -> None:
         try:
             await test(scene)
         finally:
-            scene.world.server.close()
+            scene.harness.server.close()
 
     asyncio.run(body())
 
@@ -142,7 +142,7 @@ CASES: dict[str, tuple[str, str, str, int, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_who_gets_which_answer(case: str) -> None:
+def test_answers_by_user(case: str) -> None:
     method, path, token, status, words = CASES[case]
 
     async def test(scene: Scene) -> None:
@@ -180,11 +180,11 @@ def test_answers_of_the_api_server_hold_for_ten_seconds() -> None:
         assert scene.asked() == ["subjectaccessreviews"]
         await scene.ask("/metrics")
         assert scene.asked() == ["subjectaccessreviews"]
-        scene.world.clock.advance(9.75)
+        scene.harness.clock.advance(9.75)
         await scene.ask("/metrics")
         await scene.ask("/metrics", "watcher-token")
         assert scene.asked() == []
-        scene.world.clock.advance(0.25)
+        scene.harness.clock.advance(0.25)
         await scene.ask("/metrics", "watcher-token")
         assert scene.asked() == ["tokenreviews", "subjectaccessreviews"]
         await scene.ask("/metrics")
@@ -193,7 +193,7 @@ def test_answers_of_the_api_server_hold_for_ten_seconds() -> None:
     on_scene(test)
 
 
-def test_answers_to_long_questions_are_not_held_as_anybody_can_ask_those() -> None:
+def test_decisions_about_long_requests_are_not_cached() -> None:
     async def test(scene: Scene) -> None:
         for _ in range(2):
             await scene.ask("/" + "x" * 10_000)
@@ -221,10 +221,10 @@ def test_masters_are_not_asked_about() -> None:
 
 def test_reviews_are_tried_again() -> None:
     async def test(scene: Scene) -> None:
-        fates = iter(["500", "refused", "", "", ""])
-        scene.link.plan = lambda request: next(fates)
+        outcomes = iter(["500", "refused", "", "", ""])
+        scene.link.plan = lambda request: next(outcomes)
         asking = asyncio.ensure_future(scene.ask("/metrics", "watcher-token"))
-        await scene.world.pass_time(3)
+        await scene.harness.pass_time(3)
         assert (await asking)[0] == 200
         assert scene.asked() == ["tokenreviews"] * 3 + ["subjectaccessreviews"]
         requests = scene.metrics.authentication_requests
@@ -233,12 +233,12 @@ def test_reviews_are_tried_again() -> None:
     on_scene(test)
 
 
-def test_nobody_is_let_in_while_the_api_server_is_down() -> None:
+def test_requests_are_rejected_while_the_api_server_is_down() -> None:
     async def test(scene: Scene) -> None:
         scene.link.plan = lambda request: "refused"
         anonymous = asyncio.ensure_future(scene.ask("/metrics"))
         known = asyncio.ensure_future(scene.ask("/metrics", "watcher-token"))
-        await scene.world.pass_time(10)
+        await scene.harness.pass_time(10)
         assert await anonymous == (500, 'Internal Server Error: "/metrics": cannot be reached\n')
         assert (await known)[0] == 401
         scene.link.heal()
@@ -285,21 +285,21 @@ def test_the_bootstrap_roles_are_enough() -> None:
     """The lease, its events and the scheduler's events, as `system:kube-scheduler`."""
 
     async def test(scene: Scene) -> None:
-        world = scene.world
-        client = world.client(token="scheduler-token")
+        harness = scene.harness
+        client = harness.client(token="scheduler-token")
         config = default_config().leader_election
-        election = LeaderElector(client, config, world.clock, Random(1), "a")
+        election = LeaderElector(client, config, harness.clock, Random(1), "a")
         running = asyncio.ensure_future(election.run(lambda: None, lambda: None))
-        await world.pass_time(5)
+        await harness.pass_time(5)
         assert election.is_leading
         election.stop()
         await running
-        broadcaster = Broadcaster(client, world.clock, Random(1), "host")
+        broadcaster = Broadcaster(client, harness.clock, Random(1), "host")
         writing = asyncio.ensure_future(broadcaster.run())
         for _ in range(2):
             broadcaster.recorder("default-scheduler").scheduled(a_pod(), "node-1")
             await settled()
-        admin = world.client()
+        admin = harness.client()
         assert (await admin.get(LEASE, "kube-system", "kube-scheduler"))["spec"]["holderIdentity"] == ""
         assert len(await admin.list(CORE_EVENT, "kube-system")) == 2
         [event] = await admin.list(EVENT, "default")
@@ -364,7 +364,7 @@ async def serve(
     finally:
         server.stop()
         await serving
-        scene.world.server.close()
+        scene.harness.server.close()
 
 
 async def metrics_and_refusal(client: Client) -> None:

@@ -50,9 +50,9 @@ ENDS = {
 @pytest.mark.parametrize("count", ENDS)
 def test_a_graceful_end_first_and_then_one_at_once(count: int) -> None:
     signals = Signals(count)
-    said: list[str] = []
-    follow_signals(signals.next, lambda: said.append("stop"), GRACE_SECONDS, said.append)
-    assert said == ["stop", ENDS[count]]
+    states: list[str] = []
+    follow_signals(signals.next, lambda: states.append("stop"), GRACE_SECONDS, states.append)
+    assert states == ["stop", ENDS[count]]
     assert signals.timeouts == [None, GRACE_SECONDS]
 
 

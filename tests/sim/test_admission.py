@@ -208,7 +208,7 @@ def test_the_node_that_a_pod_names_does_not_matter() -> None:
     assert decide(whole, [NODE, whole]).node == "a", "it does not stand in its own way"
 
 
-def test_what_is_no_pod_is_said_to_be_none() -> None:
+def test_what_is_no_pod_is_rejected() -> None:
     with pytest.raises(InputError, match="pod: not the manifest of a Pod"):
         decide(NODE, [NODE])
     assert refused({"kind": "Pod", "metadata": 5}) == "Pod: metadata: expected `object`, got `int`"

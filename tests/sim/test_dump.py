@@ -95,7 +95,7 @@ def test_custom_kinds_come_with_their_definition(cluster: Cluster) -> None:
     assert cluster.get("/apis/example.com/v1/namespaces/default/boats/ark")["spec"] == {"berths": 2}
 
 
-def test_what_cannot_be_brought_is_said(cluster: Cluster) -> None:
+def test_what_cannot_be_brought_is_reported(cluster: Cluster) -> None:
     unknown = {"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "x"}}
     nameless = pod("")
     result = brought(cluster, [unknown, nameless])

@@ -22,7 +22,7 @@ class NodesHarness(Harness):
         nodes: NodeTemplate | None = None,
         count: int = 1,
         seed: int = 7,
-        before: Callable[[NodesHarness], object] = lambda world: None,
+        before: Callable[[NodesHarness], object] = lambda harness: None,
         runtime: Any = None,
         **settings: Any,
     ) -> None:

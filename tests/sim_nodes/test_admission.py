@@ -76,21 +76,21 @@ def affinity(value: str) -> dict[str, Any]:
 def test_a_pod_that_does_not_fit_is_refused(pod: dict[str, Any], reason: str, message: str) -> None:
     if "node_selector" in pod:
         pod = {"nodeSelector": pod["node_selector"]}
-    with NodesHarness(TEMPLATE) as world:
-        world.pod(
+    with NodesHarness(TEMPLATE) as harness:
+        harness.pod(
             "first",
             requests={"cpu": "7500m", "memory": "1Gi", "example.com/gpu": "1"},
             limits={"example.com/gpu": "1"},
             container={"ports": [{"containerPort": 80, "hostPort": 8080}]},
         )
-        world.pod("second", **pod)
-        world.advance(5)
-        status = world.status("second")
+        harness.pod("second", **pod)
+        harness.advance(5)
+        status = harness.status("second")
         assert (status["phase"], status["reason"]) == ("Failed", reason)
         assert status["message"] == f"Pod was rejected: {message}"
         assert "containerStatuses" not in status
-        assert world.phase("first") == "Running"
-        assert world.events("second") == [(reason, message)]
+        assert harness.phase("first") == "Running"
+        assert harness.events("second") == [(reason, message)]
 
 
 @pytest.mark.parametrize(
@@ -107,41 +107,41 @@ def test_a_pod_that_does_not_fit_is_refused(pod: dict[str, Any], reason: str, me
     ],
 )
 def test_a_pod_that_fits_is_taken(pod: dict[str, Any]) -> None:
-    with NodesHarness(TEMPLATE) as world:
-        world.pod(
+    with NodesHarness(TEMPLATE) as harness:
+        harness.pod(
             "first", requests={"cpu": "7500m"}, container={"ports": [{"containerPort": 80, "hostPort": 8080}]}
         )
-        world.pod("second", **pod)
-        world.advance(5)
-        assert world.phase("second") == "Running"
+        harness.pod("second", **pod)
+        harness.advance(5)
+        assert harness.phase("second") == "Running"
 
 
 def test_a_full_node_takes_no_more_pods_until_one_ends() -> None:
-    with NodesHarness(TEMPLATE) as world:
-        world.pod("short", says={"duration": "10s"}, restartPolicy="Never")
+    with NodesHarness(TEMPLATE) as harness:
+        harness.pod("short", says={"duration": "10s"}, restartPolicy="Never")
         for name in ("b", "c", "d"):
-            world.pod(name)
-        status = world.status("d")
+            harness.pod(name)
+        status = harness.status("d")
         assert status["reason"] == "OutOfpods"
         assert status["message"].endswith("resource: pods, requested: 1, used: 3, capacity: 3")
-        world.advance(15)
-        assert world.phase("short") == "Succeeded"
-        world.pod("e")
-        world.advance(5)
-        assert world.phase("e") == "Running"
+        harness.advance(15)
+        assert harness.phase("short") == "Succeeded"
+        harness.pod("e")
+        harness.advance(5)
+        assert harness.phase("e") == "Running"
 
 
 def test_a_taint_that_ends_pods_keeps_new_ones_away() -> None:
-    with NodesHarness(TEMPLATE) as world:
+    with NodesHarness(TEMPLATE) as harness:
         taint = {"key": "down", "effect": "NoExecute"}
-        world.patch(NODE, "node-0", {"spec": {"taints": [taint]}})
-        world.pod("a")
-        status = world.status("a")
+        harness.patch(NODE, "node-0", {"spec": {"taints": [taint]}})
+        harness.pod("a")
+        status = harness.status("a")
         assert status["reason"] == "TaintToleration"
         assert status["message"] == (
             "Pod was rejected: Predicate TaintToleration failed: "
             "node(s) had taints that the pod didn't tolerate"
         )
-        world.pod("b", tolerations=[{"key": "down", "operator": "Exists"}])
-        world.advance(5)
-        assert world.phase("b") == "Running"
+        harness.pod("b", tolerations=[{"key": "down", "operator": "Exists"}])
+        harness.advance(5)
+        assert harness.phase("b") == "Running"

@@ -63,7 +63,7 @@ def test_a_container_that_waits_to_run_again_says_so() -> None:
     assert (subject.state, subject.restarts, subject.container_id) == (Running(21.0), 2, "id-2")
 
 
-def test_after_running_long_enough_the_pauses_begin_anew() -> None:
+def test_after_running_long_enough_the_pauses_begin_again() -> None:
     moments = run(container(seconds=601), until=1900)
     assert moments == [0, 601, 602, 1203, 1204, 1805, 1806]
     moments = run(container(seconds=599), until=1900)
@@ -110,7 +110,7 @@ def test_after_running_long_enough_the_pauses_begin_anew() -> None:
         ),
     ],
 )
-def test_who_starts_again(
+def test_containers_that_restart(
     policy: str, exit_code: int, role: Role, spec: dict[str, Any], restarts: bool
 ) -> None:
     subject = container(policy, role, 5, exit_code, **spec)

@@ -41,7 +41,7 @@ def test_a_node_lists_its_fifty_largest_images() -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_images_that_nobody_uses_are_collected() -> None:
+def test_unused_images_are_collected() -> None:
     images = Images([{"names": ["registry.example/known:1"], "sizeBytes": 1000}])
     images.need("nginx", 0.0, 0.0)
     assert images.bytes_used == 1000 + size_of("nginx")

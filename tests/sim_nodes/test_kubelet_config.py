@@ -25,8 +25,8 @@ def kubelets(template: NodeTemplate = TEMPLATE, **fields: Any) -> Kubelets:
 
 def allocatable(found: Kubelets) -> dict[str, str]:
     """What a node has for pods that was made as it is wanted."""
-    with NodesHarness(found.template, eviction_hard=found.settings.eviction_hard) as world:
-        left: dict[str, str] = world.get(NODE, "node-0")["status"]["allocatable"]
+    with NodesHarness(found.template, eviction_hard=found.settings.eviction_hard) as harness:
+        left: dict[str, str] = harness.get(NODE, "node-0")["status"]["allocatable"]
         return left
 
 
@@ -109,15 +109,15 @@ def test_a_soft_threshold_evicts_after_its_grace_period() -> None:
         evictionPressureTransitionPeriod="30s",
     )
     chosen = {name: getattr(found.settings, name) for name in KubeletSettings.__slots__}
-    with NodesHarness(found.template, **{**chosen, "jitter": 0.0}) as world:
-        world.pod("a", says={"usage": "memory=600Mi"})
-        world.advance(50)
-        assert world.node_conditions()["MemoryPressure"] == "True"
-        assert world.phase("a") == "Running"
-        world.advance(40)
-        assert world.status("a")["reason"] == "Evicted"
-        world.advance(40)
-        assert world.node_conditions()["MemoryPressure"] == "False"
+    with NodesHarness(found.template, **{**chosen, "jitter": 0.0}) as harness:
+        harness.pod("a", says={"usage": "memory=600Mi"})
+        harness.advance(50)
+        assert harness.node_conditions()["MemoryPressure"] == "True"
+        assert harness.phase("a") == "Running"
+        harness.advance(40)
+        assert harness.status("a")["reason"] == "Evicted"
+        harness.advance(40)
+        assert harness.node_conditions()["MemoryPressure"] == "False"
 
 
 def test_fields_without_effect_are_named() -> None:

@@ -22,14 +22,14 @@ def usages(metrics: Manifest) -> dict[str, Any]:
 
 
 def test_what_pods_use() -> None:
-    with NodesHarness(TEMPLATE) as world:
-        world.create(NAMESPACE, {"metadata": {"name": "other"}})
-        world.pod("said", says={"usage": "cpu=200m,memory=100Mi"})
-        world.pod("throttled", limits={"cpu": "100m"}, says={"usage": "cpu=2,memory=1Mi"})
-        world.pod("grows", says={"usage": "cpu=1m,memory=10Mi+1Mi/s"})
-        world.pod("waits", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}])
-        world.advance(13)
-        metrics = world.nodes.pod_metrics()
+    with NodesHarness(TEMPLATE) as harness:
+        harness.create(NAMESPACE, {"metadata": {"name": "other"}})
+        harness.pod("said", says={"usage": "cpu=200m,memory=100Mi"})
+        harness.pod("throttled", limits={"cpu": "100m"}, says={"usage": "cpu=2,memory=1Mi"})
+        harness.pod("grows", says={"usage": "cpu=1m,memory=10Mi+1Mi/s"})
+        harness.pod("waits", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "v"}}])
+        harness.advance(13)
+        metrics = harness.nodes.pod_metrics()
         assert (metrics["kind"], metrics["apiVersion"]) == ("PodMetricsList", "metrics.k8s.io/v1beta1")
         assert usages(metrics) == {
             "said": {"main": {"cpu": "200000000n", "memory": "102400Ki"}},
@@ -38,35 +38,35 @@ def test_what_pods_use() -> None:
         }
         assert metrics["items"][0]["timestamp"] == "2026-03-01T12:00:13Z"
         assert metrics["items"][0]["metadata"]["namespace"] == "default"
-        assert world.nodes.pod_metrics("other")["items"] == []
-        assert len(world.nodes.pod_metrics("default")["items"]) == 3
+        assert harness.nodes.pod_metrics("other")["items"] == []
+        assert len(harness.nodes.pod_metrics("default")["items"]) == 3
 
 
 def test_what_nodes_use() -> None:
-    with NodesHarness(TEMPLATE, count=2) as world:
-        world.pod("a", says={"usage": "cpu=200m,memory=100Mi"})
-        world.advance(5)
-        metrics = world.nodes.node_metrics()
+    with NodesHarness(TEMPLATE, count=2) as harness:
+        harness.pod("a", says={"usage": "cpu=200m,memory=100Mi"})
+        harness.advance(5)
+        metrics = harness.nodes.node_metrics()
         assert metrics["kind"] == "NodeMetricsList"
         found = {item["metadata"]["name"]: item["usage"] for item in metrics["items"]}
         assert found == {
             "node-0": {"cpu": "250000000n", "memory": f"{(100 + 128) * 1024}Ki"},
             "node-1": {"cpu": "50000000n", "memory": f"{128 * 1024}Ki"},
         }
-        world.nodes.stop_heartbeats("node-1")
-        assert [item["metadata"]["name"] for item in world.nodes.node_metrics()["items"]] == ["node-0"]
+        harness.nodes.stop_heartbeats("node-1")
+        assert [item["metadata"]["name"] for item in harness.nodes.node_metrics()["items"]] == ["node-0"]
 
 
 def test_what_containers_write() -> None:
-    with NodesHarness(TEMPLATE) as world:
-        logs: Any = Logs(world.now)
-        world.pod("a", says={"duration": "5s", "exit-code": "1"})
+    with NodesHarness(TEMPLATE) as harness:
+        logs: Any = Logs(harness.now)
+        harness.pod("a", says={"duration": "5s", "exit-code": "1"})
         with pytest.raises(
             ApiError, match='container "main" in pod "a" is waiting to start: ContainerCreating'
         ):
-            logs(world.get(POD, "a"), {})
-        world.advance(5)
-        pod = world.get(POD, "a")
+            logs(harness.get(POD, "a"), {})
+        harness.advance(5)
+        pod = harness.get(POD, "a")
         assert logs(pod, {}).decode().splitlines() == [
             "2026-03-01T12:00:03Z simulated: container main of pod a started",
             "2026-03-01T12:00:03Z simulated: image registry.example/app:1",
@@ -78,6 +78,6 @@ def test_what_containers_write() -> None:
             logs(pod, {"container": "other"})
         with pytest.raises(ApiError, match='previous terminated container "main" in pod "a" not found'):
             logs(pod, {"previous": "true"})
-        world.advance(5)
-        ended = logs(world.get(POD, "a"), {"previous": "true"}).decode().splitlines()
+        harness.advance(5)
+        ended = logs(harness.get(POD, "a"), {"previous": "true"}).decode().splitlines()
         assert ended[-1] == "2026-03-01T12:00:08Z simulated: ended with exit code 1 (Error)"

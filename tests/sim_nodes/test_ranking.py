@@ -90,6 +90,6 @@ GUARANTEED = Candidate("guaranteed", 0, 300, 300)
         ),
     ],
 )
-def test_who_goes_first(resource: str, pods: list[Candidate], order: list[str]) -> None:
+def test_eviction_order(resource: str, pods: list[Candidate], order: list[str]) -> None:
     assert [pod.key for pod in eviction_order(resource, pods)] == order
     assert [pod.key for pod in eviction_order(resource, reversed(pods))] == order

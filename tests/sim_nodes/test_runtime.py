@@ -83,7 +83,7 @@ class FakeRuntime:
         return self.workloads["real"]
 
 
-class RuntimeWorld(NodesHarness):
+class RuntimeHarness(NodesHarness):
     """A world with one pod, whose main container is real and has been told to start."""
 
     def __init__(self, **spec: Any) -> None:
@@ -105,96 +105,96 @@ class RuntimeWorld(NodesHarness):
 
 def test_a_pod_waits_for_its_sandbox() -> None:
     runtime = FakeRuntime()
-    with NodesHarness(NodeTemplate(), runtime=runtime) as world:
-        world.pod("a", container={"name": "real"})
-        world.advance(60)
+    with NodesHarness(NodeTemplate(), runtime=runtime) as harness:
+        harness.pod("a", container={"name": "real"})
+        harness.advance(60)
         assert (runtime.is_prepared, runtime.main.asked) == (True, [])
-        assert world.state("a", "real") == {"waiting": {"reason": "ContainerCreating"}}
+        assert harness.state("a", "real") == {"waiting": {"reason": "ContainerCreating"}}
         runtime.is_ready = True
         runtime.wake()
-        world.advance(5)
+        harness.advance(5)
         assert runtime.main.asked == ["start"]
         assert runtime.host.name == "node-0"
 
 
 def test_a_container_runs_once_it_says_so() -> None:
-    with RuntimeWorld() as world:
-        assert "podIP" not in world.status("a")
-        world.main_reports(StartDelayed(0, "CreateContainerConfigError", 'configmap "x" not found'))
-        assert world.state("a", "real")["waiting"]["reason"] == "CreateContainerConfigError"
-        world.main_reports(Started(world.clock.now(), is_started=False))
-        status = world.container("a", "real")
-        assert (status["started"], status["ready"], world.phase("a")) == (False, False, "Running")
-        assert world.status("a")["podIP"] == ADDRESS
-        world.main_reports(Probed(0, is_started=True, is_ready=False))
-        status = world.container("a", "real")
+    with RuntimeHarness() as harness:
+        assert "podIP" not in harness.status("a")
+        harness.main_reports(StartDelayed(0, "CreateContainerConfigError", 'configmap "x" not found'))
+        assert harness.state("a", "real")["waiting"]["reason"] == "CreateContainerConfigError"
+        harness.main_reports(Started(harness.clock.now(), is_started=False))
+        status = harness.container("a", "real")
+        assert (status["started"], status["ready"], harness.phase("a")) == (False, False, "Running")
+        assert harness.status("a")["podIP"] == ADDRESS
+        harness.main_reports(Probed(0, is_started=True, is_ready=False))
+        status = harness.container("a", "real")
         assert (status["started"], status["ready"]) == (True, False)
-        world.main_reports(Probed(0, is_started=True, is_ready=True))
-        assert world.ready("a") == "True"
-        world.main_reports(Probed(0, is_started=True, is_ready=False))
-        assert world.ready("a") == "False"
+        harness.main_reports(Probed(0, is_started=True, is_ready=True))
+        assert harness.ready("a") == "True"
+        harness.main_reports(Probed(0, is_started=True, is_ready=False))
+        assert harness.ready("a") == "False"
 
 
 def test_a_container_that_ends_starts_again_after_a_pause() -> None:
-    with RuntimeWorld() as world:
-        runtime = world.runtime
-        world.main_reports(world.started, Ended(world.clock.now(), 3, "Error", "said so"))
-        terminated = world.state("a", "real")["terminated"]
+    with RuntimeHarness() as harness:
+        runtime = harness.runtime
+        harness.main_reports(harness.started, Ended(harness.clock.now(), 3, "Error", "said so"))
+        terminated = harness.state("a", "real")["terminated"]
         assert (terminated["exitCode"], terminated["reason"], terminated["message"]) == (
             3,
             "Error",
             "said so",
         )
-        assert world.phase("a") == "Running"
-        world.advance(1)
+        assert harness.phase("a") == "Running"
+        harness.advance(1)
         assert runtime.main.asked == ["start", "start"]
-        assert world.container("a", "real")["restartCount"] == 0
-        world.main_reports(world.started)
-        assert world.container("a", "real")["restartCount"] == 1
-        world.main_reports(Ended(world.clock.now(), 3, "Error"))
-        assert world.state("a", "real")["waiting"]["reason"] == "CrashLoopBackOff"
-        world.advance(10)
+        assert harness.container("a", "real")["restartCount"] == 0
+        harness.main_reports(harness.started)
+        assert harness.container("a", "real")["restartCount"] == 1
+        harness.main_reports(Ended(harness.clock.now(), 3, "Error"))
+        assert harness.state("a", "real")["waiting"]["reason"] == "CrashLoopBackOff"
+        harness.advance(10)
         assert runtime.main.asked == ["start"] * 3
-        assert world.state("a", "real")["waiting"]["reason"] == "CrashLoopBackOff"
+        assert harness.state("a", "real")["waiting"]["reason"] == "CrashLoopBackOff"
 
 
 def test_a_container_that_could_not_start_has_no_start_time() -> None:
-    with RuntimeWorld(restartPolicy="Never") as world:
-        world.main_reports(Ended(world.clock.now(), 128, "StartError", 'exec: "nothing"'))
-        terminated = world.state("a", "real")["terminated"]
+    with RuntimeHarness(restartPolicy="Never") as harness:
+        harness.main_reports(Ended(harness.clock.now(), 128, "StartError", 'exec: "nothing"'))
+        terminated = harness.state("a", "real")["terminated"]
         assert terminated["reason"] == "StartError"
         assert "startedAt" not in terminated
-        assert world.phase("a") == "Failed"
+        assert harness.phase("a") == "Failed"
 
 
 def test_a_deleted_pod_goes_when_its_containers_have_ended() -> None:
-    with RuntimeWorld(terminationGracePeriodSeconds=30) as world:
-        runtime = world.runtime
-        world.main_reports(world.started)
-        world.delete(POD, "a")
-        world.advance(29)
+    with RuntimeHarness(terminationGracePeriodSeconds=30) as harness:
+        runtime = harness.runtime
+        harness.main_reports(harness.started)
+        harness.delete(POD, "a")
+        harness.advance(29)
         assert set(runtime.main.asked) == {"start", ("stop", 30)}
-        assert world.phase("a") == "Running"
-        world.main_reports(Ended(world.clock.now(), 0, "Completed"))
-        assert world.list(POD, "default") == []
+        assert harness.phase("a") == "Running"
+        harness.main_reports(Ended(harness.clock.now(), 0, "Completed"))
+        assert harness.list(POD, "default") == []
         assert runtime.is_closed
 
 
 def test_sidecars_end_before_their_pod_has() -> None:
     runtime = FakeRuntime()
-    with NodesHarness(NodeTemplate(), runtime=runtime) as world:
+    with NodesHarness(NodeTemplate(), runtime=runtime) as harness:
         sidecar = {"name": "real", "image": "app", "restartPolicy": "Always"}
         runtime.is_ready = True
-        world.pod("a", initContainers=[sidecar], restartPolicy="Never", says={"duration": "5s"})
-        world.advance(2)
-        runtime.main.reports(Started(world.clock.now()), Probed(0, is_started=True, is_ready=True))
-        world.advance(20)
+        harness.pod("a", initContainers=[sidecar], restartPolicy="Never", says={"duration": "5s"})
+        harness.advance(2)
+        runtime.main.reports(Started(harness.clock.now()), Probed(0, is_started=True, is_ready=True))
+        harness.advance(20)
         assert ("stop", 30) in runtime.main.asked
-        assert world.phase("a") == "Running"
-        runtime.main.reports(Ended(world.clock.now(), 143, "Error"))
-        world.settle()
-        assert world.phase("a") == "Succeeded"
-        assert world.state("a", "real")["terminated"]["exitCode"] == 143
+        assert harness.phase("a") == "Running"
+        runtime.main.reports(Ended(harness.clock.now(), 143, "Error"))
+        harness.settle()
+        assert harness.phase("a") == "Succeeded"
+        assert harness.state("a", "real")["terminated"]["exitCode"] == 143
 
 
 NODE_BEFORE = {
@@ -206,27 +206,27 @@ NODE_BEFORE = {
 def test_what_is_gone_with_its_kubelet_begins_again_with_init_containers() -> None:
     runtime = FakeRuntime()
 
-    def before(world: NodesHarness) -> None:
-        world.create(NODE, NODE_BEFORE)
+    def before(harness: NodesHarness) -> None:
+        harness.create(NODE, NODE_BEFORE)
         init = {"name": "real-init", "image": "app"}
-        world.pod("a", "old", container={"name": "real"}, initContainers=[init])
-        world.run_pods()
+        harness.pod("a", "old", container={"name": "real"}, initContainers=[init])
+        harness.run_pods()
         ended = {"name": "real-init", "image": "app", "imageID": "", "ready": True, "restartCount": 0}
         ended["state"] = {"terminated": {"exitCode": 0, "reason": "Completed"}}
         status = {"podIP": "127.99.0.9", "podIPs": [{"ip": "127.99.0.9"}], "initContainerStatuses": [ended]}
-        world.patch(POD, "a", {"status": status}, subresource="status")
+        harness.patch(POD, "a", {"status": status}, subresource="status")
 
-    with NodesHarness(before=before, runtime=runtime) as world:
+    with NodesHarness(before=before, runtime=runtime) as harness:
         runtime.is_ready = True
         runtime.wake()
-        world.advance(5)
+        harness.advance(5)
         assert (runtime.workloads["real-init"].asked, runtime.main.asked) == (["start"], [])
         runtime.workloads["real-init"].reports(
-            Started(world.clock.now()), Ended(world.clock.now(), 0, "Completed")
+            Started(harness.clock.now()), Ended(harness.clock.now(), 0, "Completed")
         )
-        world.advance(5)
+        harness.advance(5)
         assert runtime.main.asked == ["start"]
-        runtime.main.reports(Started(world.clock.now()))
-        world.settle()
-        assert world.container("a", "real")["restartCount"] == 1
-        assert world.status("a")["podIPs"] == [{"ip": ADDRESS}]
+        runtime.main.reports(Started(harness.clock.now()))
+        harness.settle()
+        assert harness.container("a", "real")["restartCount"] == 1
+        assert harness.status("a")["podIPs"] == [{"ip": ADDRESS}]

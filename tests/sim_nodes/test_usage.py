@@ -25,7 +25,7 @@ def test_usage_over_time(text: str, seconds: float, cpu: int, memory: int) -> No
     assert (usage.cpu_nano, usage.memory) == (cpu, memory)
 
 
-def test_what_is_not_said_follows_from_the_requests() -> None:
+def test_what_is_not_given_follows_from_the_requests() -> None:
     model = usage_model("", {"requests": {"cpu": "1", "memory": "100Mi"}}, cpu_share=0.5, memory_share=0.8)
     assert (model.at(0).cpu_nano, model.at(0).memory) == (500 * MILLI, 80 * MIB)
 

@@ -21,7 +21,7 @@ LOCK = [
 
 
 @pytest.mark.parametrize(
-    ("installed", "said"),
+    ("installed", "messages"),
     [
         ({"numpy": "2.4.6", "six": "1.17.0", "moorage": "0.1.0", "pip": "1"}, []),
         ({"numpy": "2.4.5", "six": "1.17.0"}, ["numpy: 2.4.5 installed, 2.4.6 locked"]),
@@ -30,8 +30,8 @@ LOCK = [
     ],
     ids=["as locked", "another version", "missing", "more than is locked"],
 )
-def test_an_environment_is_what_its_lock_says(installed: dict[str, str], said: list[str]) -> None:
-    assert list(differences(LOCK, installed)) == said
+def test_an_environment_is_what_its_lock_says(installed: dict[str, str], messages: list[str]) -> None:
+    assert list(differences(LOCK, installed)) == messages
 
 
 def audit(folder: Path, says: str) -> subprocess.CompletedProcess[str]:
@@ -43,7 +43,7 @@ def audit(folder: Path, says: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_without_a_database_it_is_said_that_none_was_reached(tmp_path: Path) -> None:
+def test_without_a_database_it_is_reported_that_none_was_reached(tmp_path: Path) -> None:
     skipped = {"dependencies": [{"name": "six", "skip_reason": "not found"}]}
     done = audit(tmp_path, json.dumps(skipped))
     assert (done.returncode, done.stderr) == (0, "")

@@ -130,18 +130,22 @@ BREACHES: dict[str, dict[type[Any], str]] = {
 
 
 @pytest.mark.parametrize(
-    ("check", "plugin", "said"),
-    [(check, plugin, said) for check, breaches in BREACHES.items() for plugin, said in breaches.items()],
+    ("check", "plugin", "messages"),
+    [
+        (check, plugin, messages)
+        for check, breaches in BREACHES.items()
+        for plugin, messages in breaches.items()
+    ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,
 )
-def test_a_breach_is_found(check: str, plugin: type[Any], said: str) -> None:
+def test_a_breach_is_found(check: str, plugin: type[Any], messages: str) -> None:
     disks = Extras(pod_annotations={"example.com/disk": ("ssd", "hdd", None)})
     report = check_plugin(plugin, clusters=standard_clusters(disks)[1:3])
     outcome = report.of(check)
     assert outcome.result is Result.FAILED, str(report)
-    assert any(said in line for line in outcome.lines()), str(report)
+    assert any(messages in line for line in outcome.lines()), str(report)
     assert not report.ok
-    assert said in str(report)
+    assert messages in str(report)
 
 
 def test_every_rule_has_a_breach() -> None:
@@ -175,7 +179,7 @@ def test_an_error_is_an_answer() -> None:
 
 
 @pytest.mark.parametrize("plugin", [Berth, broken.AtMostTwo, broken.KeepsBooks, broken.Refuses])
-def test_who_keeps_the_rules_passes(plugin: type[Any]) -> None:
+def test_a_plugin_that_follows_the_rules_passes(plugin: type[Any]) -> None:
     report = check_plugin(plugin)
     assert report.ok, str(report)
     assert not report.notes

@@ -83,27 +83,27 @@ def volume(claim: str) -> dict[str, Any]:
     return {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
 
 
-def churn(world: ClusterHarness, number: int) -> None:
+def churn(harness: ClusterHarness, number: int) -> None:
     """A namespace comes with workloads of all kinds, and goes with them."""
     namespace = f"namespace-{number}"
-    world.create(NAMESPACE, {"metadata": {"name": namespace}})
+    harness.create(NAMESPACE, {"metadata": {"name": namespace}})
     for kind, obj in objects(number):
-        world.create(kind, {**obj, "metadata": {**obj["metadata"], "namespace": namespace}})
-    world.advance(10, step=2)
-    world.delete(NAMESPACE, namespace)
-    world.advance(40, step=5)
-    assert world.names(NAMESPACE) == ["default", "kube-node-lease", "kube-public", "kube-system"]
+        harness.create(kind, {**obj, "metadata": {**obj["metadata"], "namespace": namespace}})
+    harness.advance(10, step=2)
+    harness.delete(NAMESPACE, namespace)
+    harness.advance(40, step=5)
+    assert harness.names(NAMESPACE) == ["default", "kube-node-lease", "kube-public", "kube-system"]
 
 
 def test_nothing_that_is_kept_of_workloads_grows_with_how_many_there_were() -> None:
     settings = LocalSettings(nodes=2, server=Settings(event_ttl_seconds=20))
     counts = []
-    with ClusterHarness(settings) as world:
+    with ClusterHarness(settings) as harness:
         for first in range(0, 3 * ROUNDS, ROUNDS):
             for number in range(first, first + ROUNDS):
-                churn(world, number)
-            world.advance(PROGRESS_DEADLINE_SECONDS, step=60)
-            counts.append(count_entries(world.local))
+                churn(harness, number)
+            harness.advance(PROGRESS_DEADLINE_SECONDS, step=60)
+            counts.append(count_entries(harness.local))
     first_count, second, third = counts
     growth = {path: min(second[path] - first_count[path], third[path] - second[path]) for path in third}
     growing = {path for path, more in growth.items() if more >= ROUNDS}

@@ -19,9 +19,9 @@ UNREACHABLE = {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
 
 
 @pytest.fixture
-def world() -> Iterator[ClusterHarness]:
-    with ClusterHarness(LocalSettings(nodes=3, template=NodeTemplate(zones=1))) as world:
-        yield world
+def harness() -> Iterator[ClusterHarness]:
+    with ClusterHarness(LocalSettings(nodes=3, template=NodeTemplate(zones=1))) as harness:
+        yield harness
 
 
 def tolerating(seconds: int | None) -> list[Manifest]:
@@ -34,55 +34,55 @@ def tolerating(seconds: int | None) -> list[Manifest]:
     return [toleration if seconds is None else {**toleration, "tolerationSeconds": seconds}]
 
 
-def test_a_node_whose_heartbeats_stop(world: ClusterHarness) -> None:
-    world.create(
+def test_a_node_whose_heartbeats_stop(harness: ClusterHarness) -> None:
+    harness.create(
         DEPLOYMENT, workload("Deployment", "quick", replicas=3, pods={"tolerations": tolerating(30)})
     )
-    world.create(DEPLOYMENT, workload("Deployment", "usual", replicas=3))
-    world.create(DAEMON_SET, workload("DaemonSet", "agent"))
-    world.create(POD, pod("faithful", tolerations=tolerating(None), nodeName="node-1"))
-    world.advance(10)
+    harness.create(DEPLOYMENT, workload("Deployment", "usual", replicas=3))
+    harness.create(DAEMON_SET, workload("DaemonSet", "agent"))
+    harness.create(POD, pod("faithful", tolerations=tolerating(None), nodeName="node-1"))
+    harness.advance(10)
     for app in ("quick", "usual", "agent"):
-        assert sorted(world.nodes_of(app).values()) == ["node-0", "node-1", "node-2"]
+        assert sorted(harness.nodes_of(app).values()) == ["node-0", "node-1", "node-2"]
 
-    world.patch(NODE, "node-1", {"metadata": {"annotations": {HEARTBEATS: "stopped"}}})
-    world.advance(GRACE_SECONDS - 15)
-    assert world.taints("node-1") == set()
-    world.advance(25)
-    ready = world.condition(world.get(NODE, "node-1"), "Ready")
+    harness.patch(NODE, "node-1", {"metadata": {"annotations": {HEARTBEATS: "stopped"}}})
+    harness.advance(GRACE_SECONDS - 15)
+    assert harness.taints("node-1") == set()
+    harness.advance(25)
+    ready = harness.condition(harness.get(NODE, "node-1"), "Ready")
     assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusUnknown")
-    assert world.taints("node-1") == UNREACHABLE
-    assert "NodeNotReady" in [reason for reason, _ in world.events("node-1")]
-    for name, node in world.nodes_of("usual").items():
-        assert world.condition(world.get(POD, name), "Ready")["status"] == str(node != "node-1")
+    assert harness.taints("node-1") == UNREACHABLE
+    assert "NodeNotReady" in [reason for reason, _ in harness.events("node-1")]
+    for name, node in harness.nodes_of("usual").items():
+        assert harness.condition(harness.get(POD, name), "Ready")["status"] == str(node != "node-1")
 
-    world.advance(40)
-    assert sorted(set(world.nodes_of("quick").values())) == ["node-0", "node-2"]
-    assert len(world.nodes_of("quick")) == 3
-    assert "node-1" in world.nodes_of("usual").values()
-    world.advance(300)
-    assert sorted(set(world.nodes_of("usual").values())) == ["node-0", "node-2"]
-    assert len(world.nodes_of("usual")) == 3
-    assert world.nodes_of("faithful") == {"faithful": "node-1"}
-    assert "node-1" in world.nodes_of("agent").values()
+    harness.advance(40)
+    assert sorted(set(harness.nodes_of("quick").values())) == ["node-0", "node-2"]
+    assert len(harness.nodes_of("quick")) == 3
+    assert "node-1" in harness.nodes_of("usual").values()
+    harness.advance(300)
+    assert sorted(set(harness.nodes_of("usual").values())) == ["node-0", "node-2"]
+    assert len(harness.nodes_of("usual")) == 3
+    assert harness.nodes_of("faithful") == {"faithful": "node-1"}
+    assert "node-1" in harness.nodes_of("agent").values()
 
-    world.patch(NODE, "node-1", {"metadata": {"annotations": {HEARTBEATS: None}}})
-    world.advance(30)
-    assert world.condition(world.get(NODE, "node-1"), "Ready")["status"] == "True"
-    assert world.taints("node-1") == set()
-    gone = [each for each in world.list(POD, "default") if "deletionTimestamp" in each["metadata"]]
+    harness.patch(NODE, "node-1", {"metadata": {"annotations": {HEARTBEATS: None}}})
+    harness.advance(30)
+    assert harness.condition(harness.get(NODE, "node-1"), "Ready")["status"] == "True"
+    assert harness.taints("node-1") == set()
+    gone = [each for each in harness.list(POD, "default") if "deletionTimestamp" in each["metadata"]]
     assert gone == []
-    assert world.condition(world.get(POD, "faithful"), "Ready")["status"] == "True"
-    assert len(world.nodes_of("agent")) == 3
+    assert harness.condition(harness.get(POD, "faithful"), "Ready")["status"] == "True"
+    assert len(harness.nodes_of("agent")) == 3
 
 
-def test_a_node_that_is_deleted(world: ClusterHarness) -> None:
-    world.create(DEPLOYMENT, workload("Deployment", "web", replicas=3))
-    world.create(DAEMON_SET, workload("DaemonSet", "agent"))
-    world.advance(10)
-    world.delete(NODE, "node-2")
-    world.advance(120)
-    assert sorted(set(world.nodes_of("web").values())) == ["node-0", "node-1"]
-    assert len(world.nodes_of("web")) == 3
-    assert sorted(world.nodes_of("agent").values()) == ["node-0", "node-1"]
-    assert {each["involvedObject"]["kind"] for each in world.list(CORE_EVENT)} >= {"Node", "Pod"}
+def test_a_node_that_is_deleted(harness: ClusterHarness) -> None:
+    harness.create(DEPLOYMENT, workload("Deployment", "web", replicas=3))
+    harness.create(DAEMON_SET, workload("DaemonSet", "agent"))
+    harness.advance(10)
+    harness.delete(NODE, "node-2")
+    harness.advance(120)
+    assert sorted(set(harness.nodes_of("web").values())) == ["node-0", "node-1"]
+    assert len(harness.nodes_of("web")) == 3
+    assert sorted(harness.nodes_of("agent").values()) == ["node-0", "node-1"]
+    assert {each["involvedObject"]["kind"] for each in harness.list(CORE_EVENT)} >= {"Node", "Pod"}

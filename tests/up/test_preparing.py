@@ -33,13 +33,13 @@ def turns_during_preparation(settings: LocalSettings, dump: list[Manifest]) -> i
     return asyncio.run(measured())
 
 
-def test_making_many_nodes_keeps_nobody_waiting() -> None:
+def test_creating_many_nodes_does_not_block_other_requests() -> None:
     few = turns_during_preparation(LocalSettings(nodes=1), [])
     many = turns_during_preparation(LocalSettings(nodes=MANY), [])
     assert many - few >= MANY // 50
 
 
-def test_bringing_a_large_dump_keeps_nobody_waiting() -> None:
+def test_importing_a_large_dump_does_not_block_other_requests() -> None:
     few = turns_during_preparation(LocalSettings(nodes=0), [])
     many = turns_during_preparation(LocalSettings(nodes=0), [pod(f"pod-{index}") for index in range(MANY)])
     assert many - few >= MANY // 100

@@ -193,10 +193,10 @@ def test_objects_that_cannot_be_created(tmp_path: Path) -> None:
 def test_a_taken_port(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        said = fails("--port", port, "--kubeconfig", str(tmp_path / "kubeconfig"))
-    assert said.startswith("moorage up: ")
-    assert port in said
-    assert "in use" in said
+        output = fails("--port", port, "--kubeconfig", str(tmp_path / "kubeconfig"))
+    assert output.startswith("moorage up: ")
+    assert port in output
+    assert "in use" in output
     assert not (tmp_path / "kubeconfig").exists()
 
 

@@ -22,11 +22,11 @@ def item(kind: str = "Container", **fields: Any) -> Manifest:
     return {"type": kind, **fields}
 
 
-def world(*items: Manifest) -> World:
+def harness(*items: Manifest) -> World:
     return World(limit_ranges=[limits(*items)])
 
 
-DEFAULTS = world(
+DEFAULTS = harness(
     item(default={"cpu": "1", "memory": "1Gi"}, defaultRequest={"memory": "512Mi", "cpu": "100m"})
 )
 
@@ -66,8 +66,8 @@ def test_a_pod_that_says_everything_is_left_alone() -> None:
     [
         World(),
         World(limit_ranges=[limits(item(default={"cpu": "1"}), namespace="elsewhere")]),
-        world(item("Pod", default={"cpu": "1"})),
-        world(item(max={"cpu": "1"})),
+        harness(item("Pod", default={"cpu": "1"})),
+        harness(item(max={"cpu": "1"})),
     ],
 )
 def test_without_defaults_for_containers_nothing_is_set(ranges: World) -> None:
@@ -142,15 +142,15 @@ def test_containers_are_bounded(rule: Manifest, given: Manifest, why: str | None
     for spec in ({"containers": [given]}, {"containers": [], "initContainers": [given]}):
         attributes = write(named("p", "here", spec=spec))
         if why is None:
-            check_pod(attributes, world(rule))
+            check_pod(attributes, harness(rule))
         else:
-            error = refused(check_pod, attributes, world(rule))
+            error = refused(check_pod, attributes, harness(rule))
             assert error.message == f'pods "p" is forbidden: {why}'
             assert error.code == 403
 
 
-def test_equal_problems_are_said_once() -> None:
-    error = refused(check_pod, write(pod(SMALL, {**SMALL, "name": "d"})), world(item(min={"cpu": "150m"})))
+def test_equal_problems_are_reported_once() -> None:
+    error = refused(check_pod, write(pod(SMALL, {**SMALL, "name": "d"})), harness(item(min={"cpu": "150m"})))
     assert error.message.endswith("forbidden: minimum cpu usage per Container is 150m, but request is 100m")
 
 
@@ -175,8 +175,8 @@ def side(name: str, **requests: Any) -> Manifest:
     ],
 )
 def test_pods_are_bounded_as_a_whole(given: Manifest, requested: str | None) -> None:
-    rule = world(item("Pod", maxLimitRequestRatio={"memory": "1"}))
-    most = world(item("Pod", min={"memory": "100Gi"}))
+    rule = harness(item("Pod", maxLimitRequestRatio={"memory": "1"}))
+    most = harness(item("Pod", min={"memory": "100Gi"}))
     said = refused(check_pod, write(given), most).message
     assert said.endswith(f"minimum memory usage per Pod is 100Gi, but request is {requested or '1Gi'}")
     assert "no limit is specified or limit is 0" in refused(check_pod, write(given), rule).message
@@ -196,7 +196,7 @@ def claim(size: str) -> Manifest:
     ],
 )
 def test_claims_are_bounded(size: str, why: str | None) -> None:
-    rule = world(item("PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "5Gi"}))
+    rule = harness(item("PersistentVolumeClaim", min={"storage": "1Gi"}, max={"storage": "5Gi"}))
     for attributes in (write(claim(size), CLAIMS), update(claim(size), claim("1Gi"), CLAIMS)):
         if why is None:
             check_claim(attributes, rule)
@@ -206,7 +206,7 @@ def test_claims_are_bounded(size: str, why: str | None) -> None:
 
 
 def test_what_is_going_is_not_bothered() -> None:
-    rule = world(
+    rule = harness(
         item("PersistentVolumeClaim", max={"storage": "1Gi"}), item(default={"cpu": "1"}, max={"cpu": "1"})
     )
     going = claim("9Gi")

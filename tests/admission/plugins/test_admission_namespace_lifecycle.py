@@ -39,7 +39,7 @@ def test_a_terminating_namespace_takes_nothing_new(subresource: str) -> None:
     ]
 
 
-def test_a_generated_name_is_said_as_far_as_it_is_known() -> None:
+def test_a_generated_name_is_reported_as_far_as_it_is_known() -> None:
     attributes = write({"metadata": {"generateName": "web-", "namespace": "going"}})
     assert refused(admit, attributes, HERE).message.startswith('pods "web-" is forbidden: ')
 

@@ -136,9 +136,9 @@ def noexec(seconds: int | None, **fields: Any) -> Manifest:
 def test_of_two_tolerations_the_wider_stays(
     mine: list[Manifest], theirs: list[Manifest], merged: list[Manifest]
 ) -> None:
-    world = World(runtime_classes=[named("r", scheduling={"tolerations": theirs})])
+    harness = World(runtime_classes=[named("r", scheduling={"tolerations": theirs})])
     attributes = write(pod(runtimeClassName="r", tolerations=mine))
-    runtime_class.admit(attributes, world)
+    runtime_class.admit(attributes, harness)
     assert attributes.obj["spec"]["tolerations"] == merged
 
 

@@ -36,7 +36,7 @@ WITH_DEFAULT = World(priority_classes=[HIGH, priority_class("usual", 5, is_defau
 
 
 @pytest.mark.parametrize(
-    ("world", "spec", "expected"),
+    ("harness", "spec", "expected"),
     [
         (PLAIN, {}, {"priority": 0, "preemptionPolicy": LOWER}),
         (PLAIN, {"priority": 0}, {"priority": 0, "preemptionPolicy": LOWER}),
@@ -58,9 +58,9 @@ WITH_DEFAULT = World(priority_classes=[HIGH, priority_class("usual", 5, is_defau
         ),
     ],
 )
-def test_a_pod_gets_its_priority(world: World, spec: Manifest, expected: Manifest) -> None:
+def test_a_pod_gets_its_priority(harness: World, spec: Manifest, expected: Manifest) -> None:
     attributes = write(pod(**spec))
-    admit_pod(attributes, world)
+    admit_pod(attributes, harness)
     del attributes.obj["spec"]["containers"]
     assert attributes.obj["spec"] == expected
 

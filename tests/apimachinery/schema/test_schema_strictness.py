@@ -33,7 +33,7 @@ def test_strict_error_of_yaml() -> None:
     )
 
 
-def test_warnings_are_said_once_and_not_without_end() -> None:
+def test_warnings_are_reported_once_and_not_without_end() -> None:
     assert BodyProblems(duplicates=["b"]).warnings(["a", "a"]) == ['unknown field "a"', 'duplicate field "b"']
     assert BodyProblems(duplicates=["a", "a.b", "a[0].c", "ab"]).warnings(["a"]) == [
         'unknown field "a"',

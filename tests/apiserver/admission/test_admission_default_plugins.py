@@ -72,7 +72,7 @@ def seen_by(operation: Operation, storage: str, subresource: str = "") -> list[s
         ("CREATE", "example.com/widgets", "", ["NamespaceLifecycle", "ResourceQuota"]),
     ],
 )
-def test_a_write_meets_only_whom_it_concerns(
+def test_a_write_calls_only_the_plugins_that_handle_it(
     operation: Operation, storage: str, subresource: str, names: list[str]
 ) -> None:
     assert seen_by(operation, storage, subresource) == names

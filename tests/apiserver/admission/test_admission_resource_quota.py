@@ -36,8 +36,8 @@ def one_cpu(name: str = "p", **fields: Any) -> Manifest:
     return running(name, asking("c", cpu="1", limits={"cpu": "2"}), **fields)
 
 
-def forbidden(world: World, given: Manifest, storage: str = "/pods") -> str:
-    error = refused(QUOTAS.admit, write(given, storage), world)
+def forbidden(harness: World, given: Manifest, storage: str = "/pods") -> str:
+    error = refused(QUOTAS.admit, write(given, storage), harness)
     assert error.code == 403
     return error.message.split(" is forbidden: ", 1)[1]
 
@@ -96,18 +96,18 @@ THREE = [one_cpu("a"), one_cpu("b"), one_cpu("c")]
     ],
 )
 def test_pods_are_charged(hard: dict[str, Any], given: Manifest, why: str | None) -> None:
-    world = World(quotas=[quota(**hard)], pods=THREE)
+    harness = World(quotas=[quota(**hard)], pods=THREE)
     if why is None:
-        QUOTAS.admit(write(given), world)
+        QUOTAS.admit(write(given), harness)
     else:
-        assert forbidden(world, given) == why
+        assert forbidden(harness, given) == why
 
 
 def test_every_quota_of_the_namespace_counts_and_no_other() -> None:
     other = quota("other", pods="0")
     other["metadata"]["namespace"] = "elsewhere"
-    world = World(quotas=[quota("wide", pods="9"), quota("narrow", pods="1"), other], pods=[one_cpu("a")])
-    assert forbidden(world, one_cpu()) == (
+    harness = World(quotas=[quota("wide", pods="9"), quota("narrow", pods="1"), other], pods=[one_cpu("a")])
+    assert forbidden(harness, one_cpu()) == (
         "exceeded quota: narrow, requested: pods=1, used: pods=1, limited: pods=1"
     )
     QUOTAS.admit(write(one_cpu()), World(quotas=[other]))
@@ -141,10 +141,10 @@ def test_pods_that_are_over_are_free(stored: Manifest, used: str) -> None:
 
 
 def test_a_new_pod_cannot_declare_itself_over() -> None:
-    world = World(quotas=[quota(pods="0")])
+    harness = World(quotas=[quota(pods="0")])
     given = one_cpu(phase="Succeeded")
     given["metadata"] |= {"deletionTimestamp": "2000-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
-    assert forbidden(world, given).startswith("exceeded quota")
+    assert forbidden(harness, given).startswith("exceeded quota")
 
 
 PRIORITY = "PriorityClass"
@@ -202,21 +202,21 @@ PRIORITY = "PriorityClass"
     ],
 )
 def test_scopes_say_which_pods_are_meant(limit: Manifest, given: Manifest, is_meant: bool) -> None:
-    world = World(quotas=[limit])
+    harness = World(quotas=[limit])
     if is_meant:
         assert (
-            forbidden(world, given) == "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0"
+            forbidden(harness, given) == "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0"
         )
     else:
-        QUOTAS.admit(write(given), world)
+        QUOTAS.admit(write(given), harness)
     stored = World(pods=[{**given, "status": {"phase": "Running"}}])
     assert quota_usage(limit, stored, NOW)["used"] == {"pods": "1" if is_meant else "0"}
 
 
 def test_a_pod_that_changes_its_scope_is_charged_to_the_new_one() -> None:
-    world = World(quotas=[quota(scopes=["Terminating"], pods="0")])
+    harness = World(quotas=[quota(scopes=["Terminating"], pods="0")])
     before, after = one_cpu(), one_cpu(activeDeadlineSeconds=5)
-    error = refused(QUOTAS.admit_pod_update, update(after, before), world)
+    error = refused(QUOTAS.admit_pod_update, update(after, before), harness)
     assert error.message.endswith("exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0")
     QUOTAS.admit_pod_update(update(before, before), World(quotas=[quota(pods="0")]))
 
@@ -311,9 +311,9 @@ def test_other_kinds_are_charged(storage: str, given: Manifest, hard: str, reque
     limit = named("q", "here", spec={"hard": {hard: "0"}})
     why = f"exceeded quota: q, requested: {hard}={requested}, used: {hard}=0, limited: {hard}=0"
     assert forbidden(World(quotas=[limit]), given, storage) == why
-    world = World()
-    world.add(storage, given)
-    assert quota_usage(limit, world, NOW) == {"hard": {hard: "0"}, "used": {hard: requested}}
+    harness = World()
+    harness.add(storage, given)
+    assert quota_usage(limit, harness, NOW) == {"hard": {hard: "0"}, "used": {hard: requested}}
 
 
 @pytest.mark.parametrize(
@@ -337,20 +337,20 @@ def test_quotas_with_scopes_are_not_about_kinds_that_have_none() -> None:
 @pytest.mark.parametrize(("class_name", "is_meant"), [("fast", True), ("slow", False), (None, False)])
 def test_claims_are_meant_by_their_attributes_class(class_name: str | None, is_meant: bool) -> None:
     selector = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["fast"]}
-    world = World(quotas=[quota(selector=selector, persistentvolumeclaims="0")])
+    harness = World(quotas=[quota(selector=selector, persistentvolumeclaims="0")])
     given = claim(volumeAttributesClassName=class_name) if class_name else claim()
     if is_meant:
-        assert forbidden(world, given, "/persistentvolumeclaims").startswith("exceeded quota")
+        assert forbidden(harness, given, "/persistentvolumeclaims").startswith("exceeded quota")
     else:
-        QUOTAS.admit(write(given, "/persistentvolumeclaims"), world)
+        QUOTAS.admit(write(given, "/persistentvolumeclaims"), harness)
 
 
 def test_a_growing_claim_is_charged_for_its_growth() -> None:
     old = claim("c", "1Gi")
-    world = World(quotas=[quota(requests_storage="2Gi", persistentvolumeclaims="1")], claims=[old])
-    QUOTAS.admit(update(claim("c", "2Gi"), old, "/persistentvolumeclaims"), world)
-    QUOTAS.admit(update(claim("c", "512Mi"), old, "/persistentvolumeclaims"), world)
-    error = refused(QUOTAS.admit, update(claim("c", "3Gi"), old, "/persistentvolumeclaims"), world)
+    harness = World(quotas=[quota(requests_storage="2Gi", persistentvolumeclaims="1")], claims=[old])
+    QUOTAS.admit(update(claim("c", "2Gi"), old, "/persistentvolumeclaims"), harness)
+    QUOTAS.admit(update(claim("c", "512Mi"), old, "/persistentvolumeclaims"), harness)
+    error = refused(QUOTAS.admit, update(claim("c", "3Gi"), old, "/persistentvolumeclaims"), harness)
     assert error.message.endswith(
         "exceeded quota: q, requested: requests.storage=2Gi, used: requests.storage=1Gi, "
         "limited: requests.storage=2Gi"
@@ -363,17 +363,17 @@ def test_allocated_storage_counts_if_it_is_more() -> None:
     assert usage == {"hard": {"requests.storage": "9Gi"}, "used": {"requests.storage": "5Gi"}}
 
 
-def test_a_replaced_object_is_charged_anew() -> None:
+def test_a_replaced_object_is_charged_again() -> None:
     quotas = ResourceQuota(lambda: NOW)
-    world = World(quotas=[quota(cpu="4")])
+    harness = World(quotas=[quota(cpu="4")])
     for version, cpu, fits in (("1", "3", True), ("1", "3", True), ("2", "4", False), ("3", "1", True)):
         stored = running("a", asking("c", cpu=cpu))
         stored["metadata"]["resourceVersion"] = version
-        world.add("/pods", stored)
+        harness.add("/pods", stored)
         if fits:
-            quotas.admit(write(one_cpu()), world)
+            quotas.admit(write(one_cpu()), harness)
         else:
-            assert "used: cpu=4" in refused(quotas.admit, write(one_cpu()), world).message
+            assert "used: cpu=4" in refused(quotas.admit, write(one_cpu()), harness).message
 
 
 def test_unknown_resources_are_in_the_status_but_not_used() -> None:

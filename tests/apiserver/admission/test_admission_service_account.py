@@ -98,7 +98,7 @@ def test_both_names_of_the_account_agree(field: str) -> None:
         (pod(automountServiceAccountToken=False), False),
     ],
 )
-def test_who_wants_no_token_gets_none(given: Manifest, has_token: bool) -> None:
+def test_a_client_that_wants_no_token_gets_none(given: Manifest, has_token: bool) -> None:
     assert ("volumes" in admitted(given)) is has_token
 
 

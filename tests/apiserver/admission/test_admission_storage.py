@@ -53,14 +53,14 @@ def test_a_claim_gets_the_newest_default(classes: list[Manifest], chosen: str | 
 
 
 def test_a_claim_that_names_a_class_keeps_it() -> None:
-    world = World(storage_classes=[storage_class("a", default_by=GA)])
+    harness = World(storage_classes=[storage_class("a", default_by=GA)])
     for name in ("", "mine"):
         attributes = write(claim(storageClassName=name), CLAIMS)
-        default_storage_class.admit(attributes, world)
+        default_storage_class.admit(attributes, harness)
         assert attributes.obj["spec"]["storageClassName"] == name
     old_style = write(claim(), CLAIMS)
     old_style.obj["metadata"]["annotations"] = {BETA_STORAGE_CLASS: "mine"}
-    default_storage_class.admit(old_style, world)
+    default_storage_class.admit(old_style, harness)
     assert "storageClassName" not in old_style.obj["spec"]
 
 

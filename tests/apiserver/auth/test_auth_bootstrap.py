@@ -91,7 +91,7 @@ def test_the_schedulers_roles_have_kubernetes_rules() -> None:
         (User("x", groups("default")), "get", "/openid/v1/jwks", "", "", True),
     ],
 )
-def test_who_may_do_what_from_the_start(
+def test_bootstrap_permissions(
     user: User, verb: str, what: str, namespace: str, name: str, allowed: bool
 ) -> None:
     rbac = Rbac(Store(*OBJECTS))

@@ -70,11 +70,11 @@ def test_a_role_gives_only_what_its_writer_has(held: list[Manifest], missing: st
     ],
 )
 def test_rules_cover_others(held: Manifest, wanted: Manifest, covered: bool) -> None:
-    said = refusal(holding(held), "roles", role("x", wanted, namespace="default"))
-    assert bool(said) is not covered
+    response = refusal(holding(held), "roles", role("x", wanted, namespace="default"))
+    assert bool(response) is not covered
 
 
-def test_who_may_escalate_may() -> None:
+def test_the_escalate_verb_allows_escalation() -> None:
     rbac = holding(rule("escalate", "clusterroles", RBAC))
     assert refusal(rbac, "clusterroles", WANTED) == ""
     assert refusal(rbac, "roles", role("x", rule("get", "pods"), namespace="default"))
@@ -128,8 +128,8 @@ def test_the_garbage_collector_may_change_what_it_must() -> None:
 )
 def test_a_binding_gives_only_what_its_writer_has(held: Manifest, bound: Manifest, message: str) -> None:
     resource = "rolebindings" if bound["metadata"].get("namespace") else "clusterrolebindings"
-    said = refusal(holding(held), resource, bound)
-    assert (message in said) if message else said == ""
+    response = refusal(holding(held), resource, bound)
+    assert (message in response) if message else response == ""
 
 
 def test_rights_in_a_namespace_do_not_reach_beyond_it() -> None:

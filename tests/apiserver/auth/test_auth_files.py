@@ -82,9 +82,9 @@ def test_a_real_connection_is_trusted() -> None:
             port = server.sockets[0].getsockname()[1]
             trusting = ssl.create_default_context(cadata=certificate.ca_pem)
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
-            said = await reader.read()
+            response = await reader.read()
             writer.close()
-            return said
+            return response
 
     assert asyncio.run(connect()) == b"hello"
 
@@ -131,14 +131,14 @@ def test_a_server_certificate_of_another_authority_is_renewed(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["ca.crt", "ca.key"])
-def test_what_cannot_be_used_is_said(tmp_path: Path, name: str) -> None:
+def test_what_cannot_be_used_is_reported(tmp_path: Path, name: str) -> None:
     load_or_make(tmp_path)
     (tmp_path / name).write_text("nonsense")
     with pytest.raises(CertificateError, match=r"ca\.key cannot be used .* remove both"):
         load_or_make(tmp_path)
 
 
-def test_a_key_that_is_not_the_certificates_is_said(tmp_path: Path) -> None:
+def test_a_key_that_is_not_the_certificates_is_reported(tmp_path: Path) -> None:
     load_or_make(tmp_path)
     (tmp_path / "ca.key").write_bytes((tmp_path / "server.key").read_bytes())
     with pytest.raises(CertificateError, match="the key is not the certificate's"):

@@ -61,7 +61,7 @@ def as_(user: str, *groups: str) -> Headers:
         ),
     ],
 )
-def test_who_may_do_all_acts_as(headers: Headers, user: User) -> None:
+def test_an_administrator_can_impersonate(headers: Headers, user: User) -> None:
     assert acting(headers, user=ROOT) == user
 
 
@@ -183,7 +183,7 @@ def test_the_first_refusal_is_the_answer() -> None:
         ),
     ],
 )
-def test_somebody_must_be_named(headers: Headers, shown: str) -> None:
+def test_an_impersonated_user_must_be_named(headers: Headers, shown: str) -> None:
     with pytest.raises(ApiError) as caught:
         acting(headers, user=ROOT)
     assert (caught.value.code, caught.value.message) == (

@@ -223,5 +223,5 @@ def test_a_refusal_says_the_reason() -> None:
         (asks("get", "pods", ANONYMOUS_USER), False),
     ],
 )
-def test_always_allow_means_whoever_is_known(request_: RequestAttributes, allowed: bool) -> None:
+def test_always_allow_means_every_authenticated_user(request_: RequestAttributes, allowed: bool) -> None:
     assert AlwaysAllow().authorize(request_).allowed is allowed

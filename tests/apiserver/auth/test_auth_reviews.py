@@ -68,7 +68,7 @@ METRICS = {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}}
         ),
     ],
 )
-def test_access_is_judged(resource: str, spec: Manifest, status: Manifest) -> None:
+def test_access_is_decided(resource: str, spec: Manifest, status: Manifest) -> None:
     answer = answered(resource, {"spec": spec})
     assert answer["status"] == status
     assert answer["spec"] == spec
@@ -76,7 +76,7 @@ def test_access_is_judged(resource: str, spec: Manifest, status: Manifest) -> No
     assert answer["kind"].lower() + "s" == resource
 
 
-def test_access_is_judged_locally() -> None:
+def test_access_is_decided_locally() -> None:
     body = {"metadata": {"namespace": "default"}, "spec": {**on_pods(), "user": "alice"}}
     assert answered("localsubjectaccessreviews", body, namespace="default")["status"] == ALLOWED
 

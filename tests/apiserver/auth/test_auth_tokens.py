@@ -99,7 +99,7 @@ def test_headers_identify(header: str | None, user: User | None) -> None:
     assert (caught.value.code, caught.value.message) == (401, "Unauthorized")
 
 
-def test_nobody_is_refused_where_that_is_wanted() -> None:
+def test_anonymous_requests_are_rejected_if_disabled() -> None:
     with pytest.raises(ApiError, match="Unauthorized"):
         Server(allows_anonymous=False).authenticator.authenticate(None)
 
@@ -276,8 +276,8 @@ def test_audiences(audiences: list[str], wanted: tuple[str, ...], shared: tuple[
         return
     with pytest.raises(TokenError) as caught:
         server.authenticator.identify(token, wanted)
-    said, targets = f'["{(audiences or [ISSUER])[0]}"]', f'["{(wanted or (ISSUER,))[0]}"]'
-    assert str(caught.value) == f"token audiences {said} is invalid for the target audiences {targets}"
+    response, targets = f'["{(audiences or [ISSUER])[0]}"]', f'["{(wanted or (ISSUER,))[0]}"]'
+    assert str(caught.value) == f"token audiences {response} is invalid for the target audiences {targets}"
 
 
 def test_the_admins_token_is_for_this_server_only() -> None:

@@ -26,7 +26,7 @@ LABEL_RULE = (
 )
 
 
-def said(definition: Manifest) -> list[str]:
+def messages_of(definition: Manifest) -> list[str]:
     return [str(error) for error in STRATEGY.validate(definition)]
 
 
@@ -247,9 +247,9 @@ REFUSED: dict[str, tuple[Manifest, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_said_in_kubernetes_words(case: str) -> None:
+def test_what_is_wrong_is_reported_in_kubernetes_words(case: str) -> None:
     definition, expected = REFUSED[case]
-    assert said(definition) == expected
+    assert messages_of(definition) == expected
 
 
 ACCEPTED = {
@@ -281,7 +281,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("case", ACCEPTED)
 def test_what_is_right_is_accepted(case: str) -> None:
-    assert said(ACCEPTED[case]) == []
+    assert messages_of(ACCEPTED[case]) == []
 
 
 def created(definition: Manifest) -> Manifest:

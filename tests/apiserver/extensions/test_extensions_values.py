@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Any, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_said_in_kubernetes_words(case: str) -> None:
+def test_what_is_wrong_is_reported_in_kubernetes_words(case: str) -> None:
     schema, value, expected = REFUSED[case]
     assert [
         str(error) for error in CustomSchema(of_spec(schema)).validate(widget(spec={"x": value}))

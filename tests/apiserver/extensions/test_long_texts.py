@@ -109,5 +109,5 @@ def test_endless_number_in_a_selector_is_an_error_and_no_crash() -> None:
         parse_label_selector(f"a>{'9' * 5000}")
 
 
-def test_names_of_any_length_are_judged() -> None:
+def test_names_of_any_length_are_validated() -> None:
     assert dns_subdomain_problems("a" * 100_000)

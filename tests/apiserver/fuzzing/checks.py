@@ -50,17 +50,17 @@ def check_answer(shot: Shot, status: int, content_type: str, headers: Mapping[st
             raise Wrong(f"a failure of type {content_type!r}")
         return None
     try:
-        said = msgspec.json.decode(body)
+        status_object = msgspec.json.decode(body)
         body.decode()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Wrong(f"the answer is not JSON: {error}") from None
-    if not isinstance(said, dict):
+    if not isinstance(status_object, dict):
         raise Wrong("the answer is not an object")
     if status >= 400:
-        _check_failure(shot, status, said)
+        _check_failure(shot, status, status_object)
     else:
-        _check_success(shot, said)
-    return said
+        _check_success(shot, status_object)
+    return status_object
 
 
 def _check_headers(headers: Mapping[str, str]) -> None:
@@ -71,21 +71,25 @@ def _check_headers(headers: Mapping[str, str]) -> None:
             raise Wrong(f"the header {name} has {len(value)} characters")
 
 
-def _check_failure(shot: Shot, status: int, said: dict[str, Any]) -> None:
-    if (said.get("kind"), said.get("apiVersion"), said.get("status")) != ("Status", "v1", "Failure"):
-        raise Wrong(f"a failure that is no Status: {said}")
-    if said.get("code") != status:
-        raise Wrong(f"the Status says {said.get('code')}, HTTP says {status}")
-    message = said.get("message")
+def _check_failure(shot: Shot, status: int, status_object: dict[str, Any]) -> None:
+    if (status_object.get("kind"), status_object.get("apiVersion"), status_object.get("status")) != (
+        "Status",
+        "v1",
+        "Failure",
+    ):
+        raise Wrong(f"a failure that is no Status: {status_object}")
+    if status_object.get("code") != status:
+        raise Wrong(f"the Status says {status_object.get('code')}, HTTP says {status}")
+    message = status_object.get("message")
     if not isinstance(message, str) or not message.strip():
         raise Wrong("a failure without a message")
-    if not isinstance(said.get("details", {}), dict):
+    if not isinstance(status_object.get("details", {}), dict):
         raise Wrong("the details are no object")
-    if not said.get("reason"):
+    if not status_object.get("reason"):
         if status != 500 or not _may_lack_reason(shot, message):
             raise Wrong(f"a failure without a reason: {message}")
     elif status == 500:
-        causes = said.get("details", {}).get("causes") or [{}]
+        causes = status_object.get("details", {}).get("causes") or [{}]
         if not any(re.fullmatch(known, causes[0].get("message", "")) for known in DESIGNED_500S):
             raise Wrong(f"an internal error: {message}")
 
@@ -101,19 +105,19 @@ def _may_lack_reason(shot: Shot, message: str) -> bool:
     return shot.method == "PATCH" and content_type.startswith(_PATCHES_WITH_500S)
 
 
-def _check_success(shot: Shot, said: dict[str, Any]) -> None:
+def _check_success(shot: Shot, status_object: dict[str, Any]) -> None:
     if not shot.path.startswith(("/api/", "/apis/")) or shot.kind is None:
         return
-    kind = said.get("kind")
-    if not isinstance(kind, str) or not isinstance(said.get("apiVersion"), str):
+    kind = status_object.get("kind")
+    if not isinstance(kind, str) or not isinstance(status_object.get("apiVersion"), str):
         raise Wrong("an object without kind or apiVersion")
     if kind == shot.kind.kind and shot.kind.plural != "bindings" and not kind.endswith("Review"):
-        metadata = said.get("metadata") or {}
+        metadata = status_object.get("metadata") or {}
         if not metadata.get("name") or not metadata.get("uid"):
             raise Wrong(f"an object without name or uid: {metadata}")
         if not metadata.get("resourceVersion") and "dryRun" not in shot.query:
             raise Wrong("an object without resourceVersion")
-    if kind == f"{shot.kind.kind}List" and not isinstance(said.get("items"), list):
+    if kind == f"{shot.kind.kind}List" and not isinstance(status_object.get("items"), list):
         raise Wrong("a list without items")
 
 

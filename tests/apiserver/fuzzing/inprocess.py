@@ -87,9 +87,9 @@ class Target:
         body = response.body
         self.check_complaints()
         if isinstance(body, bytes):
-            said = check_answer(shot, response.status, response.content_type, response.headers, body)
+            status_object = check_answer(shot, response.status, response.content_type, response.headers, body)
         else:
-            said = None
+            status_object = None
             await self._follow(body)
         self._clock.advance(_SECONDS_A_REQUEST)
         await settled()
@@ -97,7 +97,7 @@ class Target:
         self.check_complaints()
         if seconds > SLOW_SECONDS:
             raise Wrong(f"it took {seconds:.1f} seconds")
-        return response.status, said
+        return response.status, status_object
 
     def check_complaints(self) -> None:
         """That nothing was logged, and nothing was raised where nobody waits for it."""
@@ -154,14 +154,14 @@ class Target:
         path = f"{prefix}/{resource.version}/{resource.plural}"
         stored = self.server.store.collection(resource.storage).items
         for form, accept in _FORMS.items():
-            said = _json(await self._get(path, accept=accept))
+            status_object = _json(await self._get(path, accept=accept))
             if form == "as it is":
                 _same(
                     f"the list of {path}",
-                    _versions(said["items"]),
+                    _versions(status_object["items"]),
                     {key: one.version for key, one in stored.items()},
                 )
-            elif len(said.get("rows", said.get("items", ()))) != len(stored):
+            elif len(status_object.get("rows", status_object.get("items", ()))) != len(stored):
                 raise Wrong(f"{path} as {form} is not what is stored")
         response = await self._get(path, f"watch=1&resourceVersion={self._first_revision}")
         assert not isinstance(response.body, bytes)

@@ -78,7 +78,7 @@ def test_seeds_share_the_requests_and_some_go_over_a_socket() -> None:
     assert 0.04 < sum(each.over_http for each in made) / len(made) < 0.06
 
 
-def test_reports_are_added_up_and_each_cause_is_told_once() -> None:
+def test_reports_are_added_up_and_each_cause_is_reported_once() -> None:
     whole = Report()
     for number in (1, 2):
         part = Report(failures=[Failure(number, f"the code is {number}", [])])
@@ -90,7 +90,7 @@ def test_reports_are_added_up_and_each_cause_is_told_once() -> None:
 
 
 @pytest.mark.parametrize(("last", "verdict"), [(100.0, "; back"), (200.0, "; NOT back")])
-def test_memory_that_does_not_go_back_to_its_level_is_told(last: float, verdict: str) -> None:
+def test_memory_that_does_not_go_back_to_its_level_is_reported(last: float, verdict: str) -> None:
     memory = [(at * 2000, 100.0) for at in range(1, 20)]
     campaign = Campaign(deque(), Path(), memory=[*memory, (40_000, last)])
     assert verdict in campaign.memory_verdict

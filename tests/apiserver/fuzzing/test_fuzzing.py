@@ -321,8 +321,14 @@ def test_a_failure_is_saved_and_sent_again(tmp_path: Path) -> None:
 
 
 def status(code: int, message: str, reason: str) -> bytes:
-    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason}
-    return json.dumps({**said, "code": code}).encode()
+    status_object = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+    }
+    return json.dumps({**status_object, "code": code}).encode()
 
 
 WRONG_ANSWERS: dict[str, tuple[int, str, dict[str, str], bytes]] = {

@@ -572,7 +572,7 @@ def test_an_allocation_stays_while_it_is_there() -> None:
     assert strategy.validate_status(new, old) == []
 
 
-def test_who_writes_a_claims_status_changes_nothing_else() -> None:
+def test_a_client_that_writes_a_claims_status_changes_nothing_else() -> None:
     strategy = ResourceClaimStrategy()
     old = created(strategy, an_object({}, meta={"finalizers": ["f"]}))
     new: Manifest = copy(old)

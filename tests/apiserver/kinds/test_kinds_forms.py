@@ -77,7 +77,7 @@ def test_events_can_be_chosen_under_the_names_of_both_groups(form: Manifest) -> 
     assert chosen["reason"] == "Scheduled"
 
 
-def test_the_source_of_a_new_event_is_who_reports_it() -> None:
+def test_the_source_of_a_new_event_is_its_reporter() -> None:
     assert EventStrategy().selectable({**CORE_EVENT, "source": {}})["source"] == "default-scheduler"
 
 

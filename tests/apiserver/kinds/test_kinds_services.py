@@ -110,7 +110,7 @@ def test_a_load_balancer_may_do_without_node_ports() -> None:
     assert "nodePort" not in spec["ports"][0]
 
 
-def test_who_applies_a_service_again_keeps_what_was_given() -> None:
+def test_a_client_that_applies_a_service_again_keeps_what_was_given() -> None:
     services = Services()
     old = services.create("web", type="NodePort")
     new, problems = services.update(

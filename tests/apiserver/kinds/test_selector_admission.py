@@ -77,7 +77,7 @@ def test_one_object_cannot_have_selectors_compiled_without_end() -> None:
 
 def test_what_drivers_say_of_devices_has_limits() -> None:
     given = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "d"}
-    said = {
+    messages = {
         **{key: given[key] for key in ("driver", "pool", "device")},
         "conditions": [{"type": str(number), "status": "True"} for number in range(9)],
         "data": {"a": "x" * 10 * 1024},
@@ -87,7 +87,7 @@ def test_what_drivers_say_of_devices_has_limits() -> None:
             "ips": [f"10.0.0.{number}/24" for number in range(17)],
         },
     }
-    status = {"allocation": {"devices": {"results": [given]}}, "devices": [said]}
+    status = {"allocation": {"devices": {"results": [given]}}, "devices": [messages]}
     old = an_object(a_claim())
     problems = ResourceClaimStrategy().validate_status({**old, "status": status}, old)
     assert [str(each) for each in problems] == [

@@ -422,7 +422,7 @@ WRONG: dict[str, tuple[Strategy, Manifest, list[str]]] = {
 
 
 @pytest.mark.parametrize(("strategy", "obj", "messages"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_said_in_kubernetes_words(
+def test_what_is_wrong_is_reported_in_kubernetes_words(
     strategy: Strategy, obj: Manifest, messages: list[str]
 ) -> None:
     assert creation_problems(strategy, obj) == messages

@@ -135,10 +135,10 @@ def test_bad_objects(kubectl: Kubectl) -> None:
 
 @pytest.mark.usefixtures("defined")
 def test_a_definition_is_explained(anywhere: Kubectl) -> None:
-    said = anywhere("explain", "boat", "--recursive")
-    assert "GROUP:      sea.example\nKIND:       Boat\nVERSION:    v1\n" in said
-    assert "A boat on the sea." in said
-    assert "oars\t<integer> -required-" in said
+    output = anywhere("explain", "boat", "--recursive")
+    assert "GROUP:      sea.example\nKIND:       Boat\nVERSION:    v1\n" in output
+    assert "A boat on the sea." in output
+    assert "oars\t<integer> -required-" in output
     assert "How many oars." in anywhere("explain", "boats.spec.oars")
 
 

@@ -83,6 +83,6 @@ def test_wait(kubectl: Kubectl) -> None:
         "patch", "pod", "web", "--subresource=status",
         "-p", '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}',
     )  # fmt: skip
-    said, _ = waiting.communicate(timeout=40)
-    assert (said, waiting.returncode) == ("pod/web condition met\n", 0)
+    output, _ = waiting.communicate(timeout=40)
+    assert (output, waiting.returncode) == ("pod/web condition met\n", 0)
     kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/web", "--timeout=20s")

@@ -57,17 +57,17 @@ def test_every_resource_is_explained(anywhere: Kubectl) -> None:
     names = [line.split()[0] for line in anywhere("api-resources", "--no-headers").splitlines()]
     assert len(rows) > 45
     for name, (*_, group_version, _, kind) in zip(names, rows, strict=True):
-        said = anywhere("explain", name, "--recursive", f"--api-version={group_version}")
-        assert f"KIND:       {kind}\n" in said
-        assert f"VERSION:    {group_version.rpartition('/')[2]}\n" in said
-        fields = said.partition("\nFIELDS:\n")[2].splitlines()
+        output = anywhere("explain", name, "--recursive", f"--api-version={group_version}")
+        assert f"KIND:       {kind}\n" in output
+        assert f"VERSION:    {group_version.rpartition('/')[2]}\n" in output
+        fields = output.partition("\nFIELDS:\n")[2].splitlines()
         assert any(line.startswith("  metadata\t<ObjectMeta>") for line in fields), name
         assert len(fields) > 30, name
 
 
 def test_fields_are_explained(anywhere: Kubectl) -> None:
-    said = anywhere("explain", "pod.spec.containers.resources.limits")
-    assert "FIELD: limits <map[string]Quantity>" in said
+    output = anywhere("explain", "pod.spec.containers.resources.limits")
+    assert "FIELD: limits <map[string]Quantity>" in output
     assert "FIELD: topologySpreadConstraints <[]TopologySpreadConstraint>" in anywhere(
         "explain", "deploy.spec.template.spec.topologySpreadConstraints"
     )
@@ -75,6 +75,6 @@ def test_fields_are_explained(anywhere: Kubectl) -> None:
     assert 'field "nothing" does not exist' in unknown
 
 
-def test_what_is_not_served_is_said_so(anywhere: Kubectl) -> None:
+def test_what_is_not_served_is_reported(anywhere: Kubectl) -> None:
     assert 'the server doesn\'t have a resource type "gateways"' in anywhere("get", "gateways", ok=False)
     assert "Metrics API not available" in anywhere("top", "nodes", ok=False)

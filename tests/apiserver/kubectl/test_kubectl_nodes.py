@@ -67,7 +67,7 @@ def test_bind(kubectl: Kubectl, namespace: str, named_node: str) -> None:
     assert kubectl("get", "pods", *by_node) == "pod/web\n"
 
 
-def said_until_retry(kubectl: Kubectl, *arguments: str) -> list[str]:
+def lines_until_retry(kubectl: Kubectl, *arguments: str) -> list[str]:
     """The lines of a command up to where it says that it will try again."""
     lines: list[str] = []
     draining = kubectl.start(*arguments)
@@ -101,7 +101,7 @@ def test_drain(kubectl: Kubectl, namespace: str, named_node: str) -> None:
     assert (
         f'error when evicting pods/"web" -n "{namespace}" (will retry after 5s): '
         "Cannot evict pod as it would violate the pod's disruption budget.\n"
-    ) in said_until_retry(kubectl, *drain, "--force")
+    ) in lines_until_retry(kubectl, *drain, "--force")
     budget(1)
     assert f"node/{named_node} drained" in kubectl(*drain, "--force")
     assert kubectl("get", "pods", "-o", "name") == "pod/elsewhere\n"

@@ -244,8 +244,8 @@ def test_prune(kubectl: Kubectl) -> None:
     labels = {"set": "x"}
     apply = ("apply", "--prune", "-l", "set=x", "--prune-allowlist=core/v1/ConfigMap", "-f", "-")
     kubectl("apply", "-f", "-", input=manifest(configmap("one", labels, a="1"), configmap("two", labels)))
-    said = kubectl(*apply, input=manifest(configmap("one", labels, a="1")))
-    assert said == "configmap/one unchanged\nconfigmap/two pruned\n"
+    output = kubectl(*apply, input=manifest(configmap("one", labels, a="1")))
+    assert output == "configmap/one unchanged\nconfigmap/two pruned\n"
 
 
 def test_debug_adds_an_ephemeral_container(kubectl: Kubectl) -> None:

@@ -77,7 +77,7 @@ def test_the_first_apply_makes_the_object() -> None:
     ]
 
 
-def test_who_applies_only_a_name_owns_nothing() -> None:
+def test_a_client_that_applies_only_a_name_owns_nothing() -> None:
     assert applying(None, thing()) == thing()
 
 
@@ -240,7 +240,7 @@ def test_the_order_of_items(name: str) -> None:
     assert "".join(container["name"] for container in obj["spec"]["containers"]) == wanted
 
 
-def test_live_items_that_cannot_be_told_apart() -> None:
+def test_live_items_that_cannot_be_distinguished() -> None:
     live = thing(containers=[c("a", image="1"), c("a", image="2"), c("b")])
     obj = applying(live, thing(containers=[c("a", image="3")]), force=True)
     assert obj["spec"]["containers"] == [c("a", image="3"), c("b")]

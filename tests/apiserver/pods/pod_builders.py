@@ -57,6 +57,6 @@ def update_complaints(new: Manifest, old: Manifest) -> list[str]:
     new = defaulted(new)
     before = copy(old)
     strategy().prepare_update(new, old)
-    said = [str(error) for error in strategy().validate_update(new, old)]
+    messages = [str(error) for error in strategy().validate_update(new, old)]
     assert old == before
-    return said
+    return messages

@@ -44,7 +44,7 @@ def judged_again(strategy: PodStrategy, obj: Manifest, monkeypatch: pytest.Monke
     return bool(calls)
 
 
-def test_the_same_spec_is_judged_once_whatever_its_token_volume_is_called(
+def test_the_same_spec_is_validated_once_whatever_its_token_volume_is_called(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     strategy = PodStrategy()
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_found_after_sound_pods(other: Manifest, problem: str) 
     assert [error.path for error in strategy.validate(copy(other))] == [problem]
 
 
-def test_annotations_are_judged_every_time() -> None:
+def test_annotations_are_validated_every_time() -> None:
     strategy = PodStrategy()
     assert strategy.validate(copy(SOUND)) == []
     costly = pod(
@@ -82,7 +82,7 @@ def test_annotations_are_judged_every_time() -> None:
     assert [error.detail for error in strategy.validate(costly)] == ["must be a 32bit integer"]
 
 
-def test_what_depends_on_the_pod_is_judged_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_depends_on_the_pod_is_validated_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
     made = pod({"name": "scratch", "ephemeral": {"volumeClaimTemplate": claim}})
     strategy = PodStrategy()
@@ -100,12 +100,12 @@ def test_the_memory_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_warnings_are_the_same_for_every_pod_of_a_template() -> None:
     strategy = PodStrategy()
-    said = []
+    messages = []
     for suffix in ("aaaaa", "bbbbb"):
         made = pod(token_volume(f"kube-api-access-{suffix}"), {"name": "git", "gitRepo": {"repository": "x"}})
         assert strategy.validate(made) == []
-        said.append(strategy.warnings(made, None))
-    assert said[0] == said[1]
-    assert any("gitRepo" in text for text in said[0])
+        messages.append(strategy.warnings(made, None))
+    assert messages[0] == messages[1]
+    assert any("gitRepo" in text for text in messages[0])
     other = pod()
     assert strategy.warnings(other, None) == []

@@ -111,7 +111,7 @@ def test_resize(core: client.CoreV1Api, namespace: str) -> None:
     assert made.spec.containers[0].resources.requests == {"cpu": "1500m"}
 
 
-def test_log_of_a_pod_that_nobody_runs(core: client.CoreV1Api, namespace: str) -> None:
+def test_log_of_a_pod_without_a_kubelet(core: client.CoreV1Api, namespace: str) -> None:
     core.create_namespaced_pod(namespace, pod("a"))
     with refused(400, "BadRequest") as refusal:
         core.read_namespaced_pod_log("a", namespace)

@@ -171,7 +171,7 @@ def test_access_reviews(guarded: Cluster) -> None:
     assert acting(guarded, "alice-token", "POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {}}).code == 403
 
 
-def test_nobody_gives_more_than_they_have(guarded: Cluster) -> None:
+def test_escalation_beyond_own_permissions_is_rejected(guarded: Cluster) -> None:
     everything = [{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["create"]}]
     guarded.create(f"{RBAC}/clusterroles", {"metadata": {"name": "maker"}, "rules": everything})
     binding = {

@@ -47,7 +47,7 @@ def test_answer_to_many_or_long_errors_is_small(cluster: Cluster, attack: str) -
     assert answer["details"]["causes"], "the first is said in any case"
 
 
-def test_number_of_errors_left_out_is_said() -> None:
+def test_number_of_errors_left_out_is_reported() -> None:
     error = errors.invalid("", "Pod", "a", [required(f"x[{index}]") for index in range(150)])
     assert len(error.details["causes"]) == 100
     assert error.message.endswith("x[99]: Required value, too many errors: at least 50 more are not shown]")

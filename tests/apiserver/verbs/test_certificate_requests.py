@@ -63,7 +63,7 @@ def test_approval_changes_no_more_than_conditions(cluster: Cluster) -> None:
     assert (answer["spec"], answer["status"]) == (before["spec"], {})
 
 
-def test_who_approves_owns_the_condition(cluster: Cluster) -> None:
+def test_a_client_that_approves_owns_the_condition(cluster: Cluster) -> None:
     query = {"fieldManager": "writer", "fieldValidation": "Strict"}
     assert cluster.patch(BOB, "apply", a_request(), **query).code == 201
     patch = {"status": {"conditions": [APPROVED]}}

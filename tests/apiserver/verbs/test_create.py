@@ -184,5 +184,5 @@ def test_only_a_version_that_an_object_could_have_is_refused(
     assert cluster.post(MAPS, named(name="a", resourceVersion=version), dryRun=dry_run).code == code
 
 
-def test_what_is_wrong_with_an_object_is_told_before_its_version(cluster: Cluster) -> None:
+def test_what_is_wrong_with_an_object_is_reported_before_its_version(cluster: Cluster) -> None:
     assert cluster.post(MAPS, named(name="A", resourceVersion="5")).code == 422

@@ -33,7 +33,7 @@ def boat(**metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "ark", **metadata}}
 
 
-def test_who_uses_a_deprecated_version_is_told_so(cluster: Cluster) -> None:
+def test_requests_to_a_deprecated_version_get_a_warning(cluster: Cluster) -> None:
     cluster.create(DEFINITIONS, definition(version("v1", storage=True), version("v1beta1", deprecated=True)))
     old = cluster.get(BOATS.replace("v1", "v1beta1"))
     assert old.headers["Warning"] == (

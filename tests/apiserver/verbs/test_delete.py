@@ -110,7 +110,7 @@ def test_preconditions(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(("field", "name"), [("uid", "UID"), ("resourceVersion", "ResourceVersion")])
-def test_preconditions_of_a_namespace_are_told_in_other_words(
+def test_preconditions_of_a_namespace_are_reported_in_other_words(
     cluster: Cluster, field: str, name: str
 ) -> None:
     meta = cluster.create("/api/v1/namespaces", {"metadata": {"name": "team"}})["metadata"]

@@ -76,16 +76,16 @@ BODIES: dict[str, tuple[bytes, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("body", "said"), BODIES.values(), ids=BODIES)
-def test_custom_objects(boats: Cluster, body: bytes, said: list[str]) -> None:
+@pytest.mark.parametrize(("body", "messages"), BODIES.values(), ids=BODIES)
+def test_custom_objects(boats: Cluster, body: bytes, messages: list[str]) -> None:
     strict = boats.request("POST", BOATS, body, fieldValidation="Strict")
     assert (strict.code, strict.message) == (
         400,
-        f'Boat in version "v1" cannot be handled as a Boat: strict decoding error: {", ".join(said)}',
+        f'Boat in version "v1" cannot be handled as a Boat: strict decoding error: {", ".join(messages)}',
     )
     warned = boats.request("POST", BOATS, body)
     assert warned.code == 201
-    for sentence in said:
+    for sentence in messages:
         assert sentence.replace('"', '\\"') in warned.headers["Warning"]
     boats.delete(f"{BOATS}/ark")
     assert "Warning" not in boats.request("POST", BOATS, body, fieldValidation="Ignore").headers
@@ -136,16 +136,16 @@ PATCHED: dict[str, tuple[str, bytes, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "patch", "value", "said"), PATCHED.values(), ids=PATCHED)
-def test_patches(cluster: Cluster, kind: str, patch: bytes, value: str, said: str) -> None:
+@pytest.mark.parametrize(("kind", "patch", "value", "messages"), PATCHED.values(), ids=PATCHED)
+def test_patches(cluster: Cluster, kind: str, patch: bytes, value: str, messages: str) -> None:
     cluster.create(MAPS, {"metadata": {"name": "a"}, "data": {"k": "1"}})
     strict = cluster.patch(f"{MAPS}/a", kind, patch, fieldValidation="Strict")
     assert (strict.code, strict["reason"]) == (422, "Invalid")
     assert strict.message.startswith(' "" is invalid: patch: Invalid value: "')
-    assert strict.message.endswith(f'": strict decoding error: {said}')
+    assert strict.message.endswith(f'": strict decoding error: {messages}')
     assert value.replace('"', '\\"') in strict.message
     warned = cluster.patch(f"{MAPS}/a", kind, patch).headers["Warning"]
-    assert warned.count("299 - ") == said.count(",") + 1
+    assert warned.count("299 - ") == messages.count(",") + 1
     assert "Warning" not in cluster.patch(f"{MAPS}/a", kind, patch, fieldValidation="Ignore").headers
 
 
@@ -165,14 +165,14 @@ UNDECLARED: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("validation", ["Strict", "Warn", "Ignore"])
-@pytest.mark.parametrize(("body", "said"), UNDECLARED.values(), ids=UNDECLARED)
+@pytest.mark.parametrize(("body", "messages"), UNDECLARED.values(), ids=UNDECLARED)
 def test_apply_refuses_what_a_kind_does_not_have(
-    boats: Cluster, body: bytes, said: str, validation: str
+    boats: Cluster, body: bytes, messages: str, validation: str
 ) -> None:
     answer = boats.patch(f"{BOATS}/ark", "apply", body, fieldManager="m", fieldValidation=validation)
     assert (answer.code, answer.message) == (
         500,
-        f"failed to create typed patch object (/ark; example.com/v1, Kind=Boat): {said}",
+        f"failed to create typed patch object (/ark; example.com/v1, Kind=Boat): {messages}",
     )
     assert "reason" not in answer.json
 
@@ -206,13 +206,13 @@ def test_apply_reads_every_body_as_yaml(cluster: Cluster, body: bytes, line: int
 
 def test_schemas_in_two_forms_lose_what_says_nothing(cluster: Cluster) -> None:
     """As clients send them that speak protobuf, which has no way to leave a keyword out."""
-    said: dict[str, Any] = {"type": "string", "description": "d", "default": ""}
+    messages: dict[str, Any] = {"type": "string", "description": "d", "default": ""}
     nothing = {"title": "", "nullable": False, "x-kubernetes-int-or-string": False, "enum": [], "unknown": 1}
     schema = {
         "type": "object",
         "properties": {
-            "a": {"type": "array", "items": said | nothing},
-            "b": {"type": "object", "additionalProperties": {"type": "array", "items": said | nothing}},
+            "a": {"type": "array", "items": messages | nothing},
+            "b": {"type": "object", "additionalProperties": {"type": "array", "items": messages | nothing}},
             "c": {"type": "object", "additionalProperties": False},
         },
     }
@@ -221,6 +221,6 @@ def test_schemas_in_two_forms_lose_what_says_nothing(cluster: Cluster) -> None:
     spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
     made = cluster.create(DEFINITIONS, {"metadata": {"name": "boats.example.com"}, "spec": spec})
     fields = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
-    assert fields["a"]["items"] == said
-    assert fields["b"]["additionalProperties"]["items"] == said
+    assert fields["a"]["items"] == messages
+    assert fields["b"]["additionalProperties"]["items"] == messages
     assert fields["c"]["additionalProperties"] is False

@@ -82,14 +82,14 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize(("accept", "kind"), ACCEPTED.items())
-def test_first_form_that_is_spoken(cluster: Cluster, accept: str, kind: str) -> None:
+def test_first_form_that_is_supported(cluster: Cluster, accept: str, kind: str) -> None:
     assert read(cluster, PODS, accept)["kind"] == kind
 
 
 @pytest.mark.parametrize(
     "accept", ["text/html", "application/xml", "application/json;as=Chart;v=v1;g=meta.k8s.io"]
 )
-def test_forms_that_are_not_spoken(cluster: Cluster, accept: str) -> None:
+def test_forms_that_are_not_supported(cluster: Cluster, accept: str) -> None:
     answer = read(cluster, PODS, accept)
     assert (answer.code, answer["reason"]) == (406, "NotAcceptable")
     assert answer.message.startswith("only the following media types are accepted: application/json")

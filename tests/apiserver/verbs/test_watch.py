@@ -105,7 +105,7 @@ def test_all_watchers_see_the_same_order(cluster: Cluster) -> None:
     assert all(events == first for events in others)
 
 
-def test_bookmarks_come_each_minute_to_who_wants_them(cluster: Cluster) -> None:
+def test_bookmarks_are_sent_each_minute_if_requested(cluster: Cluster) -> None:
     start = version(cluster)
     wants = cluster.watch(PODS, resourceVersion=start, allowWatchBookmarks="true")
     does_not = cluster.watch(PODS, resourceVersion=start)
@@ -136,7 +136,7 @@ def test_initial_events_end_with_a_mark(cluster: Cluster) -> None:
     assert watcher.seen() == [("ADDED", "b")]
 
 
-def test_initial_events_refused_by_whom_they_are_not_wanted(cluster: Cluster) -> None:
+def test_a_watch_without_initial_events(cluster: Cluster) -> None:
     cluster.create(PODS, pod("a"))
     watcher = cluster.watch(PODS, sendInitialEvents="false", resourceVersionMatch="NotOlderThan")
     assert watcher.events() == []

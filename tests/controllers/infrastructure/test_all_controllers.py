@@ -48,7 +48,7 @@ def test_a_cluster_that_is_left_alone_comes_to_rest() -> None:
         assert harness.list(PERSISTENT_VOLUME) == []
 
 
-def test_what_is_told_again_is_counted() -> None:
+def test_what_is_reported_again_is_counted() -> None:
     with Harness() as harness:
         node = harness.add_node("n")
 
@@ -57,15 +57,15 @@ def test_what_is_told_again_is_counted() -> None:
                 await harness.cluster.record_event(node, "Normal", "Test", message, "tester")
 
         harness.runner.run(tell())
-        told = {event["message"]: event["count"] for event in harness.list(CORE_EVENT)}
-        assert told == {"one": 3, "two": 1}
+        counts = {event["message"]: event["count"] for event in harness.list(CORE_EVENT)}
+        assert counts == {"one": 3, "two": 1}
         [event] = [each for each in harness.list(CORE_EVENT) if each["message"] == "one"]
 
-        async def forget_and_tell() -> None:
+        async def clear_and_record() -> None:
             await harness.client.delete(CORE_EVENT, "default", event["metadata"]["name"])
             await harness.cluster.record_event(node, "Normal", "Test", "one", "tester")
 
-        harness.runner.run(forget_and_tell())
+        harness.runner.run(clear_and_record())
         assert {event["message"]: event["count"] for event in harness.list(CORE_EVENT)} == {
             "one": 1,
             "two": 1,

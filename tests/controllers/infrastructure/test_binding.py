@@ -151,7 +151,7 @@ def test_a_binding_says_who_made_it_and_what_was_got() -> None:
         assert (reference["kind"], reference["uid"]) == ("PersistentVolumeClaim", made["metadata"]["uid"])
 
 
-def test_a_volume_kept_by_its_user_is_not_said_to_be_bound_by_the_controller() -> None:
+def test_a_volume_kept_by_its_user_is_not_reported_to_be_bound_by_the_controller() -> None:
     with Harness(PersistentVolumeBinder) as harness:
         harness.create(PERSISTENT_VOLUME, volume("v", claimRef={"namespace": "default", "name": "c"}))
         assert phases(harness) == {"v": "Available"}

@@ -169,7 +169,7 @@ def test_old_names_of_labels_follow_the_new_ones(harness: Harness, kubelets: Kub
     assert harness.get(NODE, "a")["metadata"]["labels"]["beta.kubernetes.io/os"] == "linux"
 
 
-def test_a_node_that_goes_is_told_of(harness: Harness, kubelets: Kubelets) -> None:
+def test_a_node_that_goes_is_reported(harness: Harness, kubelets: Kubelets) -> None:
     harness.delete(NODE, "a")
     assert harness.events("a")[-1] == ("RemovingNode", "Node a event: Removing Node a from Controller")
 
@@ -298,7 +298,7 @@ def test_a_pod_that_comes_to_a_tainted_node_leaves_it_too() -> None:
         assert "deletionTimestamp" in harness.get(POD, "p")["metadata"]
 
 
-def test_a_second_taint_does_not_start_the_time_anew() -> None:
+def test_a_second_taint_does_not_start_the_time_again() -> None:
     with Harness(TaintEviction) as harness:
         harness.add_node("a")
         running(

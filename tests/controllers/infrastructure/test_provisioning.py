@@ -207,7 +207,7 @@ def test_an_ephemeral_volume_comes_and_goes_with_its_pod() -> None:
         assert harness.list(PERSISTENT_VOLUME) == []
 
 
-def test_an_ephemeral_volume_that_somebody_deletes_is_made_anew() -> None:
+def test_an_ephemeral_volume_that_another_client_deletes_is_recreated() -> None:
     with Harness(*STORAGE) as harness:
         harness.create(POD, ephemeral_pod("p"))
         before = harness.get(PERSISTENT_VOLUME_CLAIM, "p-scratch")["metadata"]["uid"]

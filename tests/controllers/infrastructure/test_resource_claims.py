@@ -188,7 +188,7 @@ def test_a_made_claim_goes_with_its_pod() -> None:
         assert harness.names(RESOURCE_CLAIM) == []
 
 
-def test_a_deleted_claim_goes_once_nobody_holds_it() -> None:
+def test_a_deleted_claim_is_removed_once_it_is_not_reserved() -> None:
     with controllers() as harness:
         harness.create(RESOURCE_CLAIM, {"metadata": {"name": "c", "namespace": "default"}, "spec": SPEC})
         holder = harness.create(POD, pod_with("p", {"name": "gpu", "resourceClaimName": "c"}))

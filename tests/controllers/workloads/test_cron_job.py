@@ -95,26 +95,26 @@ def test_jobs_that_end_are_counted_and_the_oldest_are_deleted(cluster: Harness) 
     assert cluster.names(JOB) == kept
     assert active(cluster) == []
     assert datetime.fromisoformat(status(cluster)["lastSuccessfulTime"]) > START
-    told = cluster.events("tick")
-    assert ("SawCompletedJob", f"Saw completed job: tick-{NOON_MINUTES + 1}, condition: Complete") in told
-    assert ("SawCompletedJob", f"Saw completed job: tick-{NOON_MINUTES + 2}, condition: Failed") in told
-    assert ("SuccessfulDelete", f"Deleted job tick-{NOON_MINUTES + 1}") in told
+    recorded = cluster.events("tick")
+    assert ("SawCompletedJob", f"Saw completed job: tick-{NOON_MINUTES + 1}, condition: Complete") in recorded
+    assert ("SawCompletedJob", f"Saw completed job: tick-{NOON_MINUTES + 2}, condition: Failed") in recorded
+    assert ("SuccessfulDelete", f"Deleted job tick-{NOON_MINUTES + 1}") in recorded
 
 
 @pytest.mark.parametrize(
-    ("policy", "jobs", "told"),
+    ("policy", "jobs", "recorded"),
     [
         ("Allow", [1, 2], "SuccessfulCreate"),
         ("Forbid", [1], "JobAlreadyActive"),
         ("Replace", [2], "SuccessfulDelete"),
     ],
 )
-def test_a_job_that_still_runs(cluster: Harness, policy: str, jobs: list[int], told: str) -> None:
+def test_a_job_that_still_runs(cluster: Harness, policy: str, jobs: list[int], recorded: str) -> None:
     cluster.create(CRON_JOB, cron_job("* * * * *", concurrencyPolicy=policy))
     pass_minutes(cluster, 2)
     assert active(cluster) == [f"tick-{NOON_MINUTES + each}" for each in jobs]
     assert [job for job in cluster.names(JOB) if job in active(cluster)] == active(cluster)
-    assert told in reasons(cluster)
+    assert recorded in reasons(cluster)
 
 
 def test_a_forbidden_start_is_made_up_for_when_the_job_before_has_ended(cluster: Harness) -> None:
@@ -141,7 +141,7 @@ def test_a_deadline_keeps_jobs_from_starting_late(cluster: Harness) -> None:
     assert cluster.names(JOB) == [f"tick-{NOON_MINUTES + 20}"]
 
 
-def test_many_missed_times_are_told(cluster: Harness) -> None:
+def test_many_missed_times_are_reported(cluster: Harness) -> None:
     cluster.create(CRON_JOB, cron_job("* * * * *", suspend=True))
     cluster.advance(102 * 60, step=600)
     cluster.patch(CRON_JOB, "tick", {"spec": {"suspend": False}})
@@ -159,13 +159,13 @@ def test_another_schedule_holds_from_its_next_time_on(cluster: Harness) -> None:
     assert cluster.names(JOB) == [f"tick-{NOON_MINUTES + 10}"]
 
 
-def test_a_schedule_without_any_time_is_told(cluster: Harness) -> None:
+def test_a_schedule_without_any_time_is_reported(cluster: Harness) -> None:
     cluster.create(CRON_JOB, cron_job("59 23 31 2 *"))
     why = "time difference between two schedules is less than 1 second"
     assert cluster.events("tick") == [("InvalidSchedule", f"invalid schedule: 59 23 31 2 * : {why}")]
 
 
-def test_jobs_that_others_delete_or_create_are_told(cluster: Harness) -> None:
+def test_jobs_that_others_delete_or_create_are_reported(cluster: Harness) -> None:
     made = cluster.create(CRON_JOB, cron_job())
     pass_minutes(cluster, 5)
     cluster.delete(JOB, f"tick-{NOON_MINUTES + 5}", propagation="Background")

@@ -276,7 +276,7 @@ def test_a_paused_deployment_scales_but_does_not_roll(cluster: Harness) -> None:
     assert reasons(cluster)["Progressing"] == ("True", "NewReplicaSetAvailable")
 
 
-def test_a_rollout_that_stands_still_is_told_after_its_deadline(cluster: Harness) -> None:
+def test_a_rollout_that_stands_still_is_reported_after_its_deadline(cluster: Harness) -> None:
     cluster.create(DEPLOYMENT, workload(replicas=1, progressDeadlineSeconds=60))
     cluster.advance(59)
     assert reasons(cluster)["Progressing"][0] == "True"

@@ -83,8 +83,8 @@ def test_a_paused_deployment(kubectl: Kubectl) -> None:
 def test_a_rollout_that_fails(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "failing", "--image=broken:1")
     kubectl("patch", "deployment/failing", "-p", '{"spec":{"progressDeadlineSeconds":1}}')
-    said = kubectl("rollout", "status", "deployment/failing", "--timeout=30s", ok=False)
-    assert "exceeded its progress deadline" in said
+    output = kubectl("rollout", "status", "deployment/failing", "--timeout=30s", ok=False)
+    assert "exceeded its progress deadline" in output
 
 
 @pytest.mark.parametrize(

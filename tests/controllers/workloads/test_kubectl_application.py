@@ -139,11 +139,11 @@ def versions(kubectl: Kubectl) -> str:
 @pytest.mark.parametrize("options", [(), ("--server-side",)], ids=["client side", "server side"])
 def test_all_of_it_applies_shows_and_goes(kubectl: Kubectl, options: tuple[str, ...]) -> None:
     applied = "serverside-applied" if options else "created"
-    said = [
+    output = [
         line for line in kubectl("apply", *options, "-f", "-", input=MANIFESTS).splitlines() if "/" in line
     ]
-    assert len(said) == MANIFESTS.count("---") + 1
-    assert [line for line in said if not line.endswith(applied)] == []
+    assert len(output) == MANIFESTS.count("---") + 1
+    assert [line for line in output if not line.endswith(applied)] == []
     assert "successfully rolled out" in kubectl(
         "rollout", "status", "deployment/web", "-n", "shop", "--timeout=30s"
     )

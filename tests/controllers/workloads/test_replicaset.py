@@ -77,7 +77,7 @@ def test_pods_on_their_way_out_are_counted_apart(cluster: Harness) -> None:
     assert status(cluster)["terminatingReplicas"] == 0
 
 
-def test_orphans_are_adopted_and_strangers_let_go(cluster: Harness) -> None:
+def test_orphans_are_adopted_and_strangers_dropped(cluster: Harness) -> None:
     cluster.create(POD, bare_pod("orphan"))
     cluster.create(POD, bare_pod("other", {"app": "db"}))
     cluster.create(REPLICA_SET, workload(replicas=2))
@@ -108,7 +108,7 @@ def test_availability_comes_with_time(cluster: Harness) -> None:
     assert status(cluster)["availableReplicas"] == 1
 
 
-def test_creation_starts_slowly_and_failure_is_told(cluster: Harness) -> None:
+def test_creation_starts_slowly_and_failure_is_reported(cluster: Harness) -> None:
     cluster.create(RESOURCE_QUOTA, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}})
     cluster.create(REPLICA_SET, workload(replicas=50))
     assert len(cluster.list(POD)) == 3

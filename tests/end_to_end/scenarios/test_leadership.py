@@ -70,7 +70,7 @@ def test_a_leader_that_is_killed_is_followed_when_its_lease_ends(stage: Stage) -
     there = pods.until_bound(PODS)
     other.stop()
     assert all(len(nodes) == 1 for nodes in pods.nodes_by_uid.values())
-    told = stage.scheduled_events()
-    assert told.keys() <= uids(there)
-    assert set(told.values()) == {1}
-    assert len(told) >= left
+    events = stage.scheduled_events()
+    assert events.keys() <= uids(there)
+    assert set(events.values()) == {1}
+    assert len(events) >= left

@@ -44,11 +44,13 @@ def test_profiles_of_one_process_place_equal_pods_differently(stage: Stage) -> N
         "let-in": "closed",
     }
     assert "1 node(s) had untolerated taint(s)" in condition(pods["refused"], "PodScheduled")["message"]
-    told = {event["regarding"]["name"]: event["reportingController"] for event in stage.events("Scheduled")}
-    assert told == {"spread": "default-scheduler", "packed": "packing", "let-in": "careless"}
+    reporters = {
+        event["regarding"]["name"]: event["reportingController"] for event in stage.events("Scheduled")
+    }
+    assert reporters == {"spread": "default-scheduler", "packed": "packing", "let-in": "careless"}
 
 
-def told_why(pod: Manifest) -> bool:
+def is_reported_unschedulable(pod: Manifest) -> bool:
     """Whether it is said of a pod that it does not fit."""
     return any(each["reason"] == "Unschedulable" for each in pod["status"].get("conditions", ()))
 
@@ -63,7 +65,7 @@ def test_profiles_are_reloaded_while_many_pods_wait(stage: Stage) -> None:
         *(pod(name, cpu="10m") for name in names),
     )
     pods = stage.watch()
-    pods.until(lambda there: sum(map(told_why, there.values())) == len(names))
+    pods.until(lambda there: sum(map(is_reported_unschedulable, there.values())) == len(names))
     stage.configure(profile("default-scheduler", plugins=without("TaintToleration")))
     scheduler.send(signal.SIGHUP)
     scheduler.says("Reloaded the configuration")

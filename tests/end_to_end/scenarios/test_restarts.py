@@ -42,9 +42,9 @@ def test_a_scheduler_that_is_killed_amid_200_pods_and_started_again(stage: Stage
     second.says("Cache matches the API server")
     second.stop()
     assert all(len(nodes) == 1 for nodes in pods.nodes_by_uid.values())
-    told = stage.scheduled_events()
-    assert set(told.values()) == {1}
-    assert uids(there) - told.keys() <= done
+    events = stage.scheduled_events()
+    assert set(events.values()) == {1}
+    assert uids(there) - events.keys() <= done
 
 
 @contextmanager

@@ -44,12 +44,12 @@ def test_schedulers_with_different_names_count_each_others_pods_and_touch_only_t
     assert stage.pod("nobodys")["status"].get("conditions") is None
     first.stop()
     second.stop()
-    told = {
+    reporters = {
         (event["regarding"]["name"], event["reason"], event["reportingController"])
         for reason in ("Scheduled", "FailedScheduling")
         for event in stage.events(reason)
     }
-    assert told == {
+    assert reporters == {
         ("theirs", "Scheduled", "second"),
         ("theirs-waits", "FailedScheduling", "second"),
         ("ours-waits", "FailedScheduling", "default-scheduler"),
@@ -118,8 +118,8 @@ def test_two_of_the_same_name_fill_a_cluster_to_the_last_slot(stage: Stage) -> N
     assert running == {"n0": 4, "n1": 4, "n2": 4}
     for racer in racers:
         racer.stop()
-    told: dict[str, set[str]] = {}
+    reporters: dict[str, set[str]] = {}
     for event in stage.events("Scheduled"):
-        told.setdefault(event["regarding"]["uid"], set()).add(event["note"].rpartition(" ")[2])
-    assert all(len(nodes) == 1 for nodes in told.values())
-    assert told == pods.nodes_by_uid
+        reporters.setdefault(event["regarding"]["uid"], set()).add(event["note"].rpartition(" ")[2])
+    assert all(len(nodes) == 1 for nodes in reporters.values())
+    assert reporters == pods.nodes_by_uid

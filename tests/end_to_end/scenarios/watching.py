@@ -32,7 +32,7 @@ class Watch:
 
     def __init__(self, kubectl: Kubectl, *what: str) -> None:
         self._process = kubectl.start("get", *what, "--watch", "--output-watch-events", "-o", "json")
-        self._heard = threading.Condition()
+        self._received = threading.Condition()
         self._is_over = False
         self.changes: list[Change] = []
         self.now: dict[str, Any] = {}
@@ -43,13 +43,13 @@ class Watch:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            told = json.loads(line)
-            with self._heard:
-                self._take(Change(told["type"], told["object"]))
-                self._heard.notify_all()
-        with self._heard:
+            event = json.loads(line)
+            with self._received:
+                self._take(Change(event["type"], event["object"]))
+                self._received.notify_all()
+        with self._received:
             self._is_over = True
-            self._heard.notify_all()
+            self._received.notify_all()
 
     def _take(self, change: Change) -> None:
         self.changes.append(change)
@@ -59,8 +59,8 @@ class Watch:
 
     def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait until something holds of the objects that there are, and return these."""
-        with self._heard:
-            self._heard.wait_for(lambda: self._is_over or holds(self.now), HAPPENS_WITHIN_SECONDS)
+        with self._received:
+            self._received.wait_for(lambda: self._is_over or holds(self.now), HAPPENS_WITHIN_SECONDS)
             there = self.now
         assert holds(there), f"it did not happen: {json.dumps(there, indent=1)}"
         return there

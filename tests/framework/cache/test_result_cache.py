@@ -162,28 +162,28 @@ class RememberingCluster(RuleBasedStateMachine):
     def some_nodes_are_there(self, chosen: list[Parts]) -> None:
         self.templates = chosen[:CHOSEN]
         for number, name in enumerate(NODE_NAMES[:4]):
-            self.node_comes_or_changes(name, {"labels": {ZONE: "ab"[number % 2]}})
+            self.put_node(name, {"labels": {ZONE: "ab"[number % 2]}})
 
     @rule(name=NODE_NAME, parts=NODE_PARTS)
-    def node_comes_or_changes(self, name: str, parts: Parts) -> None:
+    def put_node(self, name: str, parts: Parts) -> None:
         labels = {HOSTNAME: name, **parts["labels"]}
         self.cache.put_node(make_node(name, **{**parts, "labels": labels}))
 
     @rule(name=NODE_NAME)
-    def node_goes(self, name: str) -> None:
+    def remove_node(self, name: str) -> None:
         """Often one in the middle: then the last one's row moves into its place."""
         self.cache.remove_node(name)
 
     @rule(item=ITEM)
-    def object_comes(self, item: Object) -> None:
+    def put_object(self, item: Object) -> None:
         self.cache.put(item)
 
     @rule(item=ITEM)
-    def object_goes(self, item: Object) -> None:
+    def remove_object(self, item: Object) -> None:
         self.cache.remove(item)
 
     @rule(uid=UID)
-    def pod_goes(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         if (pod := self.placed.pop(uid, None)) is not None:
             self.cache.remove_pod(pod)
 
@@ -198,7 +198,7 @@ class RememberingCluster(RuleBasedStateMachine):
             self.cache.nominations.put(self._pod(uid, template), name)
 
     @rule(uid=UID)
-    def nomination_goes(self, uid: str) -> None:
+    def remove_nomination(self, uid: str) -> None:
         self.cache.nominations.remove(uid)
 
     @rule(uid=UID, template=TEMPLATE)
@@ -235,7 +235,7 @@ class RememberingCluster(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-def test_what_is_remembered_is_what_would_be_worked_out_anew() -> None:
+def test_cached_results_equal_uncached_ones() -> None:
     run_state_machine_as_test(RememberingCluster, settings=examples(50, stateful_step_count=30))
 
 

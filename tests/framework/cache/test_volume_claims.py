@@ -110,7 +110,7 @@ class ClusterWithVolumes(RememberingCluster):
 
 
 @pytest.mark.slow
-def test_what_is_remembered_of_pods_with_claims_is_what_would_be_worked_out_anew() -> None:
+def test_what_is_remembered_of_pods_with_claims_is_what_would_be_worked_out_again() -> None:
     run_state_machine_as_test(ClusterWithVolumes, settings=examples(25, stateful_step_count=20))
 
 

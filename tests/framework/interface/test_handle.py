@@ -84,7 +84,7 @@ def test_virtual_time_runs_timers_in_order_and_forgets_cancelled_ones() -> None:
 # Where there is no cluster
 
 
-class Curious:
+class HandleReader:
     name = "Curious"
     seen: list[Any]
 
@@ -107,20 +107,20 @@ class Curious:
 
 
 def test_what_a_simulation_lends() -> None:
-    assert decide(make_pod("p"), [make_node("a")], [Curious]).node == "a"
-    assert Curious.seen == [("default-scheduler", False, ["a"], 0)]
+    assert decide(make_pod("p"), [make_node("a")], [HandleReader]).node == "a"
+    assert HandleReader.seen == [("default-scheduler", False, ["a"], 0)]
 
 
 def test_what_a_simulation_has_not_says_so() -> None:
     config, registry = default_config(), default_registry()
-    registry.register("Curious", Curious)
-    cluster = SimulatedCluster([make_node("a")], enabled_everywhere(config, Curious), registry)
+    registry.register("Curious", HandleReader)
+    cluster = SimulatedCluster([make_node("a")], enabled_everywhere(config, HandleReader), registry)
     pod, cycle = make_pod("p", uid="p"), CycleState()
     assert cluster.decide(pod, cycle).node == "a"
     cluster.cache.nominations.put(make_pod("other", uid="other"), "a")
     status = cluster.bind(pod, "a", cycle)
     assert "NotHereError: handle.client: a simulation has no API server" in status.message
-    assert Curious.seen[-1] == ["other"]
+    assert HandleReader.seen[-1] == ["other"]
     assert list(cluster.cache.pods()) == []
 
 

@@ -27,7 +27,7 @@ def a_node() -> NodeView:
     return NodeView(snapshot, snapshot.row_of["y"])
 
 
-def said(node: NodeView) -> dict[str, Any]:
+def contents_of(node: NodeView) -> dict[str, Any]:
     return {
         "pods": [info.pod.name for info in node.pods],
         "pod_count": node.pod_count,
@@ -36,7 +36,7 @@ def said(node: NodeView) -> dict[str, Any]:
     }
 
 
-def said_by_columns(nodes: Nodes) -> dict[str, Any]:
+def contents_by_columns(nodes: Nodes) -> dict[str, Any]:
     return {
         "pods": [info.pod.name for info in nodes.pods_on(0)],
         "pod_count": int(nodes.pod_count[0]),
@@ -49,35 +49,40 @@ def some(node: NodeView, *names: str) -> list[PodInfo]:
     return [node.snapshot.pods_of(node.row)[name] for name in names]
 
 
-COMING = (PodInfo(make_pod("boss", uid="boss", requests={"cpu": "4", "memory": "2Gi"})),)
+INCOMING = (PodInfo(make_pod("boss", uid="boss", requests={"cpu": "4", "memory": "2Gi"})),)
 
 
 @pytest.mark.parametrize(
-    "coming", [pytest.param((), id="nobody comes"), pytest.param(COMING, id="one comes")]
+    "incoming", [pytest.param((), id="nobody comes"), pytest.param(INCOMING, id="one comes")]
 )
-@pytest.mark.parametrize("gone", [(), ("web",), ("db", "batch"), NAMES], ids=lambda gone: f"without {gone}")
-def test_a_node_says_the_same_as_its_columns(gone: tuple[str, ...], coming: tuple[PodInfo, ...]) -> None:
+@pytest.mark.parametrize(
+    "removed", [(), ("web",), ("db", "batch"), NAMES], ids=lambda removed: f"without {removed}"
+)
+def test_a_node_says_the_same_as_its_columns(removed: tuple[str, ...], incoming: tuple[PodInfo, ...]) -> None:
     now = a_node()
-    node = NodeView(now.snapshot, now.row, coming).without(some(now, *gone))
-    assert said(node) == said_by_columns(node.as_nodes())
-    assert said(node)["pods"] == [*(name for name in NAMES if name not in gone), *("boss" for _ in coming)]
+    node = NodeView(now.snapshot, now.row, incoming).without(some(now, *removed))
+    assert contents_of(node) == contents_by_columns(node.as_nodes())
+    assert contents_of(node)["pods"] == [
+        *(name for name in NAMES if name not in removed),
+        *("boss" for _ in incoming),
+    ]
 
 
 def test_pods_can_go_one_after_the_other_and_be_put_back() -> None:
     now = a_node()
-    before = said(now)
+    before = contents_of(now)
     web, db = some(now, "web", "db")
-    assert said(now.without([web]).without([db])) == said(now.without([db, web]))
-    assert said(now.without([web, db]).putting_back(db)) == said(now.without([web]))
-    assert said(now.without([web]).putting_back(web)) == before
-    assert said(now) == before, "nothing has changed"
+    assert contents_of(now.without([web]).without([db])) == contents_of(now.without([db, web]))
+    assert contents_of(now.without([web, db]).putting_back(db)) == contents_of(now.without([web]))
+    assert contents_of(now.without([web]).putting_back(web)) == before
+    assert contents_of(now) == before, "nothing has changed"
 
 
-def test_filters_of_one_node_see_who_is_taken_to_be_gone() -> None:
+def test_filters_of_one_node_see_hypothetically_removed_pods() -> None:
     now = a_node()
     snapshot = now.snapshot
     db = snapshot.pods.rows_of(["db"])
-    changes = HypotheticalPods(snapshot, 2, np.array([1]), np.array(db), [(0, COMING[0])])
+    changes = HypotheticalPods(snapshot, 2, np.array([1]), np.array(db), [(0, INCOMING[0])])
     rows = np.array([snapshot.row_of["x"], now.row])
     first, second = Nodes(snapshot, rows, changes)
     assert [info.pod.name for info in first.pods] == ["boss"]

@@ -102,7 +102,7 @@ def test_a_package_may_announce_a_function_that_makes_the_plugin(write: Write, t
     assert at(find(config_of("Quiet", args={"Quiet": {"a": 1}})), "filter")[-1] == "Quiet"
 
 
-def test_a_broken_package_harms_only_who_wants_it(write: Write, tmp_path: Path) -> None:
+def test_a_broken_package_fails_only_configurations_that_use_it(write: Write, tmp_path: Path) -> None:
     write("broken_package.py", "import nothing_of_this_name")
     announce(tmp_path, "broken", Broken="broken_package:Broken")
     Profiles(*find(default_config()))
@@ -214,7 +214,7 @@ def test_arguments_alone_do_not_say_where_it_runs(write: Write) -> None:
     assert at(find(config_of(args={"Quiet": {"a": 1}}), path), "filter")[-1] == "Quiet"
 
 
-def test_who_sorts_takes_the_place_of_the_default_and_who_binds_is_asked_first(write: Write) -> None:
+def test_a_queue_sort_replaces_the_default_and_a_binder_is_called_first(write: Write) -> None:
     path = write(
         "sorting.py",
         "class Mine:\n    name = 'Mine'\n    def queue_sort(self, queued): return 0\n"
@@ -241,7 +241,7 @@ def test_a_file_finds_the_modules_beside_it(write: Write) -> None:
     assert plugins_in_file(path)[0].words == "beside"
 
 
-def test_a_file_is_run_anew_each_time(write: Write) -> None:
+def test_a_file_is_run_again_each_time(write: Write) -> None:
     path = write("anew.py", f"{QUIET}    words = 'one'\n")
     assert plugins_in_file(path)[0].words == "one"
     write("anew.py", f"{QUIET}    words = 'two'\n")  # In the same second, and of the same size.

@@ -173,7 +173,7 @@ def test_pre_bind_may_be_async_and_stops_at_the_first_failure() -> None:
     assert (status.message, log) == ("no", ["Slow.pre_bind", "No.pre_bind"])
 
 
-def test_post_bind_tells_everybody() -> None:
+def test_post_bind_calls_all_plugins() -> None:
     log = Log()
     framework = framework_of(recorder("A", log, post_bind=None), recorder("B", log, post_bind=None))
     asyncio.run(framework.post_bind(CycleState(), POD, "a"))

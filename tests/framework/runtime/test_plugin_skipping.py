@@ -55,7 +55,7 @@ ACTING = ["reserve", "pre_bind_pre_flight", "pre_bind", "unreserve"]
         pytest.param(NOT_CONCERNED, False, ACTING, id="nothing is remembered"),
     ],
 )
-def test_who_does_not_act_is_left_out_once_there_is_a_node(
+def test_a_plugin_that_does_not_act_is_left_out_once_there_is_a_node(
     depends_on: DependsOn | None, remembers: bool, called: list[str]
 ) -> None:
     log = Log()
@@ -105,7 +105,7 @@ NOT_AT_PRE_SCORE = PluginSet(disabled=(PluginRef(name="Q"),))
         ),
     ],
 )
-def test_who_is_quiet_is_asked_nothing_else(
+def test_a_plugin_that_is_quiet_is_asked_nothing_else(
     skips_pod: bool, remembers: bool, points: dict[str, Any], called: list[str]
 ) -> None:
     log = Log()

@@ -115,20 +115,20 @@ def test_answers() -> None:
 
 
 def test_what_blocks_in_a_thread_is_not_slow() -> None:
-    told: list[str] = []
+    slow_points: list[str] = []
 
-    class Told(PluginMetrics):
+    class RecordingMetrics(PluginMetrics):
         def slow_call(self, plugin: str, point: str) -> None:
-            told.append(point)
+            slow_points.append(point)
 
     async def work(threads: PluginThreads) -> None:
-        handle = Handle(threads=threads, metrics=Told(), slow_calls=SlowCalls(1e-12))
+        handle = Handle(threads=threads, metrics=RecordingMetrics(), slow_calls=SlowCalls(1e-12))
         framework = framework_of(Placed(), handle=handle)
         for ask in (framework.pre_bind, framework.bind, framework.post_bind):
             await ask(CycleState(), POD, "a")
 
     beside_loop(work)
-    assert set(told) == {"Bind"}
+    assert set(slow_points) == {"Bind"}
 
 
 def test_calls_in_threads_are_measured() -> None:

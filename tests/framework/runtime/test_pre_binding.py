@@ -69,7 +69,9 @@ GROUPS: dict[str, tuple[dict[str, PreFlight | Status | None], list[str]]] = {
 
 
 @pytest.mark.parametrize(("plugins", "groups"), GROUPS.values(), ids=GROUPS.keys())
-def test_who_runs_with_whom(plugins: dict[str, PreFlight | Status | None], groups: list[str]) -> None:
+def test_pre_binds_that_run_in_parallel(
+    plugins: dict[str, PreFlight | Status | None], groups: list[str]
+) -> None:
     async def run() -> None:
         workers = [Worker(name, answer) for name, answer in plugins.items()]
         framework, work = begin(workers)

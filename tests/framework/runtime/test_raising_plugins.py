@@ -182,7 +182,7 @@ def test_pods_without_a_key_are_tried_after_all_others(caplog: pytest.LogCapture
     assert "ValueError: no order (test_raising_plugins.py:" in caplog.text
 
 
-def test_keys_that_cannot_be_compared_leave_nobody_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_that_cannot_be_compared_exclude_no_pod(caplog: pytest.LogCaptureFixture) -> None:
     pods = [
         make_pod("none", uid="1"),
         make_pod("two", uid="2", labels={"turn": "2"}),

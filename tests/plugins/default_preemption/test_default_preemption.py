@@ -234,7 +234,7 @@ def test_nodes_that_no_eviction_helps_are_counted_as_such() -> None:
     )
 
 
-def test_why_eviction_did_not_help_is_said_for_each_node() -> None:
+def test_why_eviction_did_not_help_is_reported_for_each_node() -> None:
     _, message = preempt(
         boss("2"),
         small("a"),
@@ -311,11 +311,11 @@ def test_while_victims_go_the_pod_is_not_tried_again() -> None:
     assert made.pre_enqueue(pod) is None
 
 
-def test_whoever_goes_meanwhile_does_not_wake_the_pod_but_the_end_of_it_does() -> None:
-    made, pod, comings = framework(), boss(), Comings()
+def test_victims_do_not_requeue_the_preemptor_until_preemption_ends() -> None:
+    made, pod, additions = framework(), boss(), Additions()
     cache = Cache([small("a"), running("x", "a", "2", 0), small("b"), running("y", "b", "2", 500)])
     rules = {made.name: made.queue_rules()}
-    queue = SchedulingQueue(rules, made.sort_key, VirtualClock(), observer=comings)
+    queue = SchedulingQueue(rules, made.sort_key, VirtualClock(), observer=additions)
     queue.add(pod)
     queued = queue.pop_now()
     assert queued is not None
@@ -325,14 +325,14 @@ def test_whoever_goes_meanwhile_does_not_wake_the_pod_but_the_end_of_it_does() -
     places = []
     for number in range(3):
         queue.move_all(ASSIGNED_POD_DELETE, running(f"gone-{number}", "b"), None)
-        places.append((queue.place_of(pod.uid), comings.count))
+        places.append((queue.place_of(pod.uid), additions.count))
     assert places == [(Place.GATED, 3)] * 3, "after being new, put back, and woken once"
     arranged.done()
     queue.activate([pod])
     assert queue.place_of(pod.uid) is Place.ACTIVE
 
 
-class Comings(QueueObserver):
+class Additions(QueueObserver):
     """Counts how often pods have come into any queue."""
 
     count = 0

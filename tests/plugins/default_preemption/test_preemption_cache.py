@@ -158,36 +158,36 @@ class Crowd(RuleBasedStateMachine):
     def some_nodes_are_full(self, chosen: list[Parts]) -> None:
         self.templates = chosen[:CHOSEN]
         for number, name in enumerate(NODE_NAMES[:5]):
-            self.node_comes_or_changes(name, {})
+            self.put_node(name, {})
             for uid, app in zip(UIDS[2 * number : 2 * number + 2], "ab", strict=True):
-                self.pod_comes_or_changes(uid, name, {"requests": {"cpu": "1"}, "labels": {"app": app}})
+                self.put_pod(uid, name, {"requests": {"cpu": "1"}, "labels": {"app": app}})
 
     @rule(name=NODE_NAME, parts=NODE_PARTS)
-    def node_comes_or_changes(self, name: str, parts: Parts) -> None:
+    def put_node(self, name: str, parts: Parts) -> None:
         labels = {HOSTNAME: name, **parts.get("labels", {})}
         self.cache.put_node(make_node(name, **{"allocatable": ROOMY, **parts, "labels": labels}))
 
     @rule(name=NODE_NAME)
-    def node_goes(self, name: str) -> None:
+    def remove_node(self, name: str) -> None:
         """Often one in the middle: then the last one's row moves into its place."""
         self.cache.remove_node(name)
 
     @rule(uid=UID, name=NODE_NAME, parts=POD_PARTS)
-    def pod_comes_or_changes(self, uid: str, name: str, parts: Parts) -> None:
+    def put_pod(self, uid: str, name: str, parts: Parts) -> None:
         self.placed[uid] = make_pod(f"pod-{uid}", uid=uid, on=name, **parts)
         self.cache.put_pod(self.placed[uid])
 
     @rule(uid=UID)
-    def pod_goes(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         if (pod := self.placed.pop(uid, None)) is not None:
             self.cache.remove_pod(pod)
 
     @rule(item=BUDGET)
-    def budget_comes_or_changes(self, item: PodDisruptionBudget) -> None:
+    def put_budget(self, item: PodDisruptionBudget) -> None:
         self.cache.put(item)
 
     @rule(item=BUDGET)
-    def budget_goes(self, item: PodDisruptionBudget) -> None:
+    def remove_budget(self, item: PodDisruptionBudget) -> None:
         self.cache.remove(item)
 
     @rule(uid=one_of("new", *UIDS), name=NODE_NAME, template=TEMPLATE)
@@ -196,7 +196,7 @@ class Crowd(RuleBasedStateMachine):
             self.cache.nominations.put(self._pod(uid, template), name)
 
     @rule(uid=one_of("new", *UIDS))
-    def nomination_goes(self, uid: str) -> None:
+    def remove_nomination(self, uid: str) -> None:
         self.cache.nominations.remove(uid)
 
     @rule(template=TEMPLATE)
@@ -210,10 +210,10 @@ class Crowd(RuleBasedStateMachine):
         arranged.done()
         for effect in arranged.effects:
             for victim in effect.victims if isinstance(effect, EvictPods) else ():
-                self.pod_goes(victim.uid)
+                self.remove_pod(victim.uid)
         free = next((uid for uid in UIDS if uid not in self.placed), None)
         if free is not None:
-            self.pod_comes_or_changes(free, arranged.nominated_node, self.templates[template])
+            self.put_pod(free, arranged.nominated_node, self.templates[template])
 
     @invariant()
     def both_engines_agree(self) -> None:
@@ -247,7 +247,7 @@ class PickyCrowd(Crowd):
     ],
 )
 @pytest.mark.slow
-def test_what_is_remembered_is_what_would_be_found_out_anew(
+def test_cached_dry_runs_equal_uncached_ones(
     machine: type[Crowd], columnar_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "_MIN_COLUMNAR_ROWS", columnar_rows)
@@ -394,7 +394,7 @@ def test_only_nodes_with_pods_of_a_changed_budget_are_tried_out_again() -> None:
     assert tried == {"n4", chosen}
 
 
-def test_a_node_that_changes_is_seen_by_those_who_look_at_the_node_alone() -> None:
+def test_a_node_that_changes_is_seen_by_plugins_that_depend_on_the_node_alone() -> None:
     room = Room(Choosy())
     room.preempt()
     for number in range(20):
@@ -414,7 +414,7 @@ def test_another_cluster_is_another_matter() -> None:
     assert room.preempt()[0] == "n5"
 
 
-def test_plugins_that_keep_count_of_pods_are_asked_anew() -> None:
+def test_plugins_that_keep_count_of_pods_are_asked_again() -> None:
     room = Room(Following())
     room.preempt()
     assert room.preempt("second")[1] == ALL_NAMES

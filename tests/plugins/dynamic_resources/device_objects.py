@@ -182,7 +182,7 @@ class Scene:
         self.cycle = CycleState()
         return self.plugin.pre_filter(self.cycle, pod, self.nodes)
 
-    def judge(self, pod: Pod) -> dict[str, str]:
+    def filter_nodes(self, pod: Pod) -> dict[str, str]:
         """What is said of each node; empty texts for nodes that pass."""
         status = self.pre_filter(pod)
         names = self.nodes.names
@@ -196,11 +196,11 @@ class Scene:
 
     def feasible(self, pod: Pod) -> list[str]:
         """The nodes that pass."""
-        return [name for name, text in self.judge(pod).items() if not text]
+        return [name for name, text in self.filter_nodes(pod).items() if not text]
 
     def reserve(self, pod: Pod, node: str = "n1") -> Status | None:
         """Judge, then keep what the node would give."""
-        assert node in self.feasible(pod), self.judge(pod)
+        assert node in self.feasible(pod), self.filter_nodes(pod)
         return self.plugin.reserve(self.cycle, pod, node)
 
     def bind(self, pod: Pod, node: str = "n1") -> Status | None:

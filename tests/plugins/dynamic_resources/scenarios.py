@@ -149,16 +149,16 @@ def events(draw: s.Draw[Any]) -> Event:
     return "goes", (kind, name)
 
 
-Story = list[tuple[Event, list[int]]]
+Scenario = list[tuple[Event, list[int]]]
 """Events, each with the pods that are asked about afterwards."""
 
 
 @st.composite
-def stories(draw: s.Draw[Any]) -> Story:
+def scenarios(draw: s.Draw[Any]) -> Scenario:
     """A cluster comes about, and changes."""
     begin: list[Event] = [("put", make_node(name, labels={"zone": "x"})) for name in PLACES[:3]]
     begin += [("put", usual_slice(name, RED)) for name in PLACES if draw(s.MOSTLY)]
     begin += [("put", each) for each in draw(st.lists(slices(), max_size=3))]
     asked = st.lists(st.integers(0, len(PODS) - 1), max_size=2)
-    more: Story = draw(st.lists(st.tuples(events(), asked), min_size=1, max_size=10))
+    more: Scenario = draw(st.lists(st.tuples(events(), asked), min_size=1, max_size=10))
     return [*((event, []) for event in begin), *more]

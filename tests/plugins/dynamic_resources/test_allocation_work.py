@@ -70,7 +70,7 @@ def test_an_endless_claim_fails_the_attempt_and_says_that_it_exceeds_the_limit(n
     cluster = scene(worst(name))
     for _ in range(2):
         with pytest.raises(PluginError) as caught:
-            cluster.judge(pod_claiming("p", "c"))
+            cluster.filter_nodes(pod_claiming("p", "c"))
         assert str(caught.value) == EXCEEDED
 
 
@@ -79,7 +79,7 @@ def test_a_selector_that_costs_too_much_fails_in_kube_schedulers_words() -> None
     with pytest.raises(
         PluginError, match="CEL runtime error: operation cancelled: actual cost limit exceeded"
     ):
-        cluster.judge(pod_claiming("p", "c"))
+        cluster.filter_nodes(pod_claiming("p", "c"))
 
 
 def test_an_ordinary_claim_is_far_from_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +97,8 @@ def test_an_ordinary_claim_may_look_at_many_nodes_that_all_differ() -> None:
         devices = [device(f"d{i}", {"uuid": f"{number}-{i}", "model": "other"}) for i in range(8)]
         objects += [make_node(name), pool_slice(name, *devices, node=name)]
     wanted = claim("c", request("r", asking(1, 'device.attributes["gpu.example.com"].model == "m"')))
-    verdicts = Scene(device_class(), *objects, wanted).judge(pod_claiming("p", "c"))
-    assert set(verdicts.values()) == {"cannot allocate all claims"}
+    reasons_by_node = Scene(device_class(), *objects, wanted).filter_nodes(pod_claiming("p", "c"))
+    assert set(reasons_by_node.values()) == {"cannot allocate all claims"}
 
 
 def gets_through(cluster: Scene) -> bool:
@@ -108,7 +108,7 @@ def gets_through(cluster: Scene) -> bool:
         return False
 
 
-def test_what_an_attempt_has_judged_the_next_one_need_not_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_evaluations_are_reused_by_the_next_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     matches = CompiledSelector.matches
     monkeypatch.setattr(
@@ -143,11 +143,11 @@ def test_a_claim_that_reads_what_differs_on_every_device_gets_through_in_several
     while True:
         attempts, before = attempts + 1, len(evaluated)
         try:
-            verdicts = cluster.judge(pod_claiming("p", "c"))
+            reasons_by_node = cluster.filter_nodes(pod_claiming("p", "c"))
             break
         except PluginError:
             assert len(evaluated) - before < work_limit(count) / 40
-    assert set(verdicts.values()) == {"cannot allocate all claims"}
+    assert set(reasons_by_node.values()) == {"cannot allocate all claims"}
     assert 1 < attempts < 6
     once = 1 + 8 * count  # the class's selector, and the claim's for each device
     assert once <= len(evaluated) < once + attempts  # again only where an attempt ended within an evaluation
@@ -155,17 +155,19 @@ def test_a_claim_that_reads_what_differs_on_every_device_gets_through_in_several
 
 def test_verdicts_are_forgotten_before_there_are_too_many() -> None:
     cluster = scene(claim("c", request("r", asking(8))))
-    cluster.judge(pod_claiming("p", "c"))
+    cluster.filter_nodes(pod_claiming("p", "c"))
     kinds = {
         entry.kind for _, entries in cluster.plugin._device_states.inventory.slices() for entry in entries
     }
     assert len(kinds) == 8
-    verdicts = next(iter(kinds))._selector_results
-    verdicts.limit = 20
+    reasons_by_node = next(iter(kinds))._selector_results
+    reasons_by_node.limit = 20
     for number in range(100):
         for kind in kinds:
             kind.store_result(str(number), None, SelectorResult(True, None))
-            assert sum(len(each._held) for each in kinds if each._generation == verdicts.generation) <= 20
+            assert (
+                sum(len(each._held) for each in kinds if each._generation == reasons_by_node.generation) <= 20
+            )
             known = kind.selector_result(str(number))
             assert known is not None
             assert known.answer is True
@@ -178,7 +180,7 @@ def test_a_reason_that_an_expression_made_long_is_cut() -> None:
         "c", request("r", asking(1, f'device.attributes["a"][("{"x" * 3000}")] == 1 || {key} == ""'))
     )
     with pytest.raises(PluginError) as caught:
-        scene(long).judge(pod_claiming("p", "c"))
+        scene(long).filter_nodes(pod_claiming("p", "c"))
     assert "no such key: xxx" in str(caught.value)
     assert len(str(caught.value)) < 1300
 
@@ -187,7 +189,7 @@ def test_a_pod_with_very_many_claims_fails_the_attempt() -> None:
     cluster = scene(claim("c", request("r", asking())))
     references = [{"name": f"c{index}", "resourceClaimName": "c"} for index in range(10_000)]
     with pytest.raises(PluginError, match="exceeds the limit of"):
-        cluster.judge(make_pod("p", resource_claims=references))
+        cluster.filter_nodes(make_pod("p", resource_claims=references))
 
 
 def test_a_claim_with_very_many_selectors_fails_the_attempt() -> None:
@@ -196,5 +198,5 @@ def test_a_claim_with_very_many_selectors_fails_the_attempt() -> None:
         request(f"r{number}", *[asking(1, selectors=selectors) for _ in range(8)]) for number in range(32)
     ]
     with pytest.raises(PluginError) as caught:
-        scene(claim("c", *requests)).judge(pod_claiming("p", "c"))
+        scene(claim("c", *requests)).filter_nodes(pod_claiming("p", "c"))
     assert str(caught.value) == EXCEEDED

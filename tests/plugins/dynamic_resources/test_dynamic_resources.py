@@ -143,7 +143,7 @@ def test_a_pod_without_claims_scores_zero() -> None:
 
 def test_claims_are_allocated_where_there_are_devices() -> None:
     made = scene(claim("c", request("r", asking(2))))
-    assert made.judge(pod_claiming("pod", "c")) == {"n1": "", "n2": CANNOT_ALLOCATE}
+    assert made.filter_nodes(pod_claiming("pod", "c")) == {"n1": "", "n2": CANNOT_ALLOCATE}
 
 
 def test_a_filter_works_without_its_pre_filter() -> None:
@@ -157,7 +157,7 @@ def test_a_filter_works_without_its_pre_filter() -> None:
 
 def test_an_allocated_claim_can_be_used_where_its_devices_are() -> None:
     made = scene(claim("c", ONE, status=allocated("p1/a")))
-    assert made.judge(pod_claiming("pod", "c")) == {"n1": "", "n2": NOT_AVAILABLE}
+    assert made.filter_nodes(pod_claiming("pod", "c")) == {"n1": "", "n2": NOT_AVAILABLE}
 
 
 def test_an_allocated_claim_without_a_place_can_be_used_everywhere() -> None:
@@ -167,7 +167,7 @@ def test_an_allocated_claim_without_a_place_can_be_used_everywhere() -> None:
 
 def test_a_node_without_devices_for_one_claim_is_refused_for_that_first() -> None:
     made = scene(claim("c", ONE, status=allocated("p1/a")), claim("d", request("r", asking(2))))
-    assert made.judge(pod_claiming("pod", "c", "d")) == {"n1": CANNOT_ALLOCATE, "n2": CANNOT_ALLOCATE}
+    assert made.filter_nodes(pod_claiming("pod", "c", "d")) == {"n1": CANNOT_ALLOCATE, "n2": CANNOT_ALLOCATE}
 
 
 def test_a_claim_is_shared_by_pods() -> None:
@@ -203,7 +203,7 @@ def hard(count: int) -> list[Object]:
 def test_a_search_is_given_up_when_its_time_is_over() -> None:
     made = Scene(make_node("n1"), *hard(20), clock=SlowClock())
     with pytest.raises(PluginError, match="node n1: timed out trying to allocate devices"):
-        made.judge(pod_claiming("pod", "c"))
+        made.filter_nodes(pod_claiming("pod", "c"))
 
 
 def test_of_nodes_whose_searches_take_too_long_the_first_in_order_is_named() -> None:
@@ -212,14 +212,14 @@ def test_of_nodes_whose_searches_take_too_long_the_first_in_order_is_named() -> 
     twin = pool_slice("q", *(device(f"d{number}", {"x": number}) for number in range(20)), node="n2")
     made = Scene(*nodes, device_class(), twin, slow, wanted, clock=SlowClock())
     with pytest.raises(PluginError, match="node n1: timed out"):
-        made.judge(pod_claiming("pod", "c"))
+        made.filter_nodes(pod_claiming("pod", "c"))
 
 
 def test_a_search_without_a_limit_goes_on() -> None:
     made = Scene(
         make_node("n1"), *hard(20), clock=SlowClock(), args=DynamicResourcesArgs(filter_timeout=Duration(0))
     )
-    assert made.judge(pod_claiming("pod", "c")) == {"n1": CANNOT_ALLOCATE}
+    assert made.filter_nodes(pod_claiming("pod", "c")) == {"n1": CANNOT_ALLOCATE}
 
 
 def test_nodes_in_the_same_situation_are_searched_once() -> None:
@@ -299,13 +299,13 @@ FREEING: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("users", "said"), FREEING.values(), ids=FREEING)
-def test_a_claim_that_no_node_can_use_is_deallocated(users: list[str], said: str) -> None:
+@pytest.mark.parametrize(("users", "answers"), FREEING.values(), ids=FREEING)
+def test_a_claim_that_no_node_can_use_is_deallocated(users: list[str], answers: str) -> None:
     made = scene(claim("c", ONE, status=allocated("p/x", node="gone", users=users)))
     pod = pod_claiming("pod", "c")
-    assert made.judge(pod) == dict.fromkeys(("n1", "n2"), NOT_AVAILABLE)
+    assert made.filter_nodes(pod) == dict.fromkeys(("n1", "n2"), NOT_AVAILABLE)
     answer = made.post_filter(pod)
-    if said == NO_HELP:
+    if answers == NO_HELP:
         assert answer == unschedulable(NO_HELP)
         return
     assert answer.status == unschedulable(DEALLOCATED)
@@ -327,8 +327,8 @@ def test_what_is_reserved_is_taken() -> None:
 def test_a_claim_in_flight_has_to_be_waited_for() -> None:
     made = scene(claim("c", ONE))
     made.reserve(pod_claiming("one", "c"))
-    said = "resource claim default/c is in the process of being allocated"
-    assert made.pre_filter(pod_claiming("two", "c")) == unresolvable(said)
+    answers = "resource claim default/c is in the process of being allocated"
+    assert made.pre_filter(pod_claiming("two", "c")) == unresolvable(answers)
 
 
 def test_profiles_share_their_books() -> None:
@@ -403,18 +403,18 @@ def test_what_is_written_counts_before_and_after_the_watch_shows_it() -> None:
     server = Server()
     made = scene(claim("c", request("r", asking(2))), claim("d", ONE), effects=server)
     assert made.bind(pod_claiming("one", "c")) is None
-    rival = pod_claiming("two", "d")
-    assert made.feasible(rival) == ["n2"]
+    other_pod = pod_claiming("two", "d")
+    assert made.feasible(other_pod) == ["n2"]
     assert made.feasible(pod_claiming("sharing", "c")) == ["n1"]
     made.cache.put(claim("c", request("r", asking(2)), metadata={"finalizers": [FINALIZER]}))  # a late word
-    assert made.feasible(rival) == ["n2"]
+    assert made.feasible(other_pod) == ["n2"]
     (write,) = server.written
     assert isinstance(write, WriteClaimStatus)
     made.cache.put(replace(write.claim, status=write.status))
-    assert made.feasible(rival) == ["n2"]
+    assert made.feasible(other_pod) == ["n2"]
     assert made.plugin._in_flight.claims() == {}
     made.cache.put(claim("c", request("r", asking(2))))  # deallocated
-    assert made.feasible(rival) == ["n1", "n2"]
+    assert made.feasible(other_pod) == ["n1", "n2"]
 
 
 def test_a_failed_write_is_given_back() -> None:
@@ -525,7 +525,7 @@ def test_binding_ends_when_a_device_fails() -> None:
 
     reason = 'device binding failed: claim=c, reason=Why, message="what"'
     assert asyncio.run(run()) == Status(Code.ERROR, (reason,))
-    assert made.judge(pod) == {"n1": NOT_AVAILABLE}
+    assert made.filter_nodes(pod) == {"n1": NOT_AVAILABLE}
     assert made.post_filter(pod).status == unschedulable(DEALLOCATED)
 
 
@@ -543,7 +543,7 @@ def test_binding_ends_with_the_time_and_the_next_attempt_deallocates() -> None:
         return await task
 
     assert asyncio.run(run()) == Status(Code.ERROR, ("device binding timeout: context deadline exceeded",))
-    assert made.judge(pod) == {"n1": NOT_AVAILABLE}
+    assert made.filter_nodes(pod) == {"n1": NOT_AVAILABLE}
     assert made.post_filter(pod).status == unschedulable(DEALLOCATED)
 
 
@@ -555,7 +555,7 @@ def test_a_claim_that_is_still_within_its_time_can_be_used() -> None:
     clock.advance(600.0)
     assert made.feasible(pod_claiming("pod", "c")) == ["n1"]
     clock.advance(1.0)
-    assert made.judge(pod_claiming("pod", "c")) == {"n1": NOT_AVAILABLE}
+    assert made.filter_nodes(pod_claiming("pod", "c")) == {"n1": NOT_AVAILABLE}
 
 
 def test_devices_that_take_time_are_the_last_choice() -> None:

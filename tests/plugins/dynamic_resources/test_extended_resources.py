@@ -166,12 +166,12 @@ POD = make_pod("pod", uid="u", requests={GPU: "2"})
 
 
 def test_devices_stand_in_where_a_node_has_none_of_the_resource() -> None:
-    assert scene().judge(POD) == {"n1": "", "n2": CANNOT_ALLOCATE, "plugin": ""}
+    assert scene().filter_nodes(POD) == {"n1": "", "n2": CANNOT_ALLOCATE, "plugin": ""}
 
 
-def test_a_resource_that_nobody_provides_does_not_fit() -> None:
+def test_a_resource_that_no_node_provides_does_not_fit() -> None:
     pod = make_pod("pod", requests={GPU: "1", "example.com/other": "1"})
-    assert set(scene().judge(pod).values()) == {CANNOT_FIT}
+    assert set(scene().filter_nodes(pod).values()) == {CANNOT_FIT}
 
 
 def test_a_resource_behind_which_no_class_stands_is_not_this_plugin_s_business() -> None:
@@ -221,11 +221,11 @@ def test_with_a_claim_and_the_resource_on_the_node_only_the_claim_is_written() -
 def test_what_is_reserved_for_extended_resources_is_taken() -> None:
     made = scene()
     assert made.reserve(POD) is None
-    cycle, rival = made.cycle, make_pod("next", uid="v", requests={GPU: "1"})
-    assert made.feasible(rival) == ["plugin"]
+    cycle, other_pod = made.cycle, make_pod("next", uid="v", requests={GPU: "1"})
+    assert made.feasible(other_pod) == ["plugin"]
     made.plugin.unreserve(cycle, POD, "n1")
     made.plugin.unreserve(cycle, POD, "n1")
-    assert made.feasible(rival) == ["n1", "plugin"]
+    assert made.feasible(other_pod) == ["n1", "plugin"]
 
 
 def test_a_claim_that_was_created_is_deleted_when_binding_fails() -> None:
@@ -255,7 +255,7 @@ def test_a_claim_of_an_earlier_attempt_is_deleted_first() -> None:
         metadata={"annotations": {CLAIM_ANNOTATION: "true"}, "ownerReferences": [owner]},
     )
     made = scene(stale)
-    assert set(made.judge(POD).values()) == {STALE_CLAIM}
+    assert set(made.filter_nodes(POD).values()) == {STALE_CLAIM}
     answer = made.post_filter(POD)
     assert answer.status == unschedulable(DELETED)
     (gone,) = answer.effects
@@ -298,7 +298,7 @@ def test_devices_are_counted_for_scoring() -> None:
     assert totals.of("example.com/other", made.nodes) is None
 
 
-def test_devices_are_counted_anew_for_another_class() -> None:
+def test_devices_are_counted_again_for_another_class() -> None:
     made = Scene(make_node("n1"), pool_slice("p", "a", "b"), device_class("gpu", extendedResourceName=GPU))
     totals = DeviceTotals(made.cache.objects)
     for expression, expected in ((None, 2), ("false", 0), (None, 2)):
@@ -308,7 +308,7 @@ def test_devices_are_counted_anew_for_another_class() -> None:
         assert counted[0].tolist() == [expected]
 
 
-def test_a_class_that_cannot_be_judged_counts_nothing() -> None:
+def test_a_class_that_cannot_be_evaluated_counts_nothing() -> None:
     made = Scene(
         make_node("n1"), pool_slice("p", "a"), device_class("gpu", "device.nothing", extendedResourceName=GPU)
     )

@@ -56,9 +56,9 @@ from tests.plugins.dynamic_resources.scenarios import (
     RED,
     RED_GPU,
     Event,
-    Story,
+    Scenario,
     in_zone,
-    stories,
+    scenarios,
     usual_slice,
 )
 from tests.strategies import examples
@@ -67,7 +67,7 @@ from tests.strategies import examples
 
 
 @dataclass
-class Said:
+class PluginAnswers:
     """All that is found out about a pod and some nodes."""
 
     error: str = ""
@@ -78,29 +78,29 @@ class Said:
     unavailable: set[int] = field(default_factory=set)
 
 
-def told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
+def plugin_answers(plugin: DynamicResources, pod: Pod, view: Nodes) -> PluginAnswers:
     """What a plugin says of a pod."""
-    cycle, said = CycleState(), Said()
+    cycle, answers = CycleState(), PluginAnswers()
     status = plugin.pre_filter(cycle, pod, view)
     if status is not None:
-        return Said(status.message)
+        return PluginAnswers(status.message)
     try:
         selector_result = plugin.filter(cycle, pod, view)
     except PluginError as error:
-        return Said(str(error))
+        return PluginAnswers(str(error))
     state = cycle.read(_STATE)
     assert state is not None
     codes = np.zeros(len(view), int) if selector_result.codes is None else selector_result.codes
     texts = ["", *(reason.texts[0] for reason in selector_result.reasons)]
-    said.refusals = {name: texts[code] for name, code in zip(view.names, codes.tolist(), strict=True)}
-    said.scores = dict(zip(view.names, plugin.score(cycle, pod, view).tolist(), strict=True))
-    said.unavailable = state.unavailable
+    answers.refusals = {name: texts[code] for name, code in zip(view.names, codes.tolist(), strict=True)}
+    answers.scores = dict(zip(view.names, plugin.score(cycle, pod, view).tolist(), strict=True))
+    answers.unavailable = state.unavailable
     for name in view.names:
         found = None if state.plans is None else state.plans.get(name)
         if found is not None:
             plan, node_devices = found
-            said.given[name], said.mappings[name] = allocations(plan, node_devices, name), plan.extended
-    return said
+            answers.given[name], answers.mappings[name] = allocations(plan, node_devices, name), plan.extended
+    return answers
 
 
 def allocations(plan: AllocationPlan, node_devices: NodeDevices, name: str) -> list[AllocationResult]:
@@ -110,27 +110,27 @@ def allocations(plan: AllocationPlan, node_devices: NodeDevices, name: str) -> l
     ]
 
 
-def plainly_told(plugin: DynamicResources, pod: Pod, view: Nodes) -> Said:
+def uncached_answers(plugin: DynamicResources, pod: Pod, view: Nodes) -> PluginAnswers:
     """The same, node by node, with a search for each situation in which one is found to be."""
     cycle = CycleState()
     status = plugin.pre_filter(cycle, pod, view)
     if status is not None:
-        return Said(status.message)
+        return PluginAnswers(status.message)
     state = cycle.read(_STATE)
     assert state is not None
-    said = Said(unavailable=state.unavailable)
+    answers = PluginAnswers(unavailable=state.unavailable)
     try:
         for node in (each.node for each in view):
-            said.refusals[node.name] = plain_refusal(plugin, state, pod, node, view, said)
+            answers.refusals[node.name] = plain_refusal(plugin, state, pod, node, view, answers)
     except AllocationError as error:
-        return Said(str(PluginError(plugin.name, "filter", str(error))))
-    return said
+        return PluginAnswers(str(PluginError(plugin.name, "filter", str(error))))
+    return answers
 
 
 def plain_refusal(
-    plugin: DynamicResources, state: PodDevices, pod: Pod, node: Node, view: Nodes, said: Said
+    plugin: DynamicResources, state: PodDevices, pod: Pod, node: Node, view: Nodes, answers: PluginAnswers
 ) -> str:
-    said.scores[node.name] = 0
+    answers.scores[node.name] = 0
     variant = state.variants_in(pod, view.objects.of(DeviceClass)).of(node)
     if variant is None:
         return CANNOT_FIT
@@ -146,16 +146,16 @@ def plain_refusal(
         return NOT_AVAILABLE
     if found is not None and found.picks is not None:
         node_devices = plugin._device_states.inventory.seen_from(node)
-        said.given[node.name] = allocations(
+        answers.given[node.name] = allocations(
             AllocationPlan(claim_requests, found.picks, extended), node_devices, node.name
         )
-        said.mappings[node.name] = extended
+        answers.mappings[node.name] = extended
         chosen = {pick.alternative for picks in found.picks for pick in picks if pick.alternative.name}
-        said.scores[node.name] = sum(8 - alternative.place for alternative in chosen)
+        answers.scores[node.name] = sum(8 - alternative.place for alternative in chosen)
     return ""
 
 
-class Telling(Scene):
+class RunningScenario(Scene):
     """A cluster to which a story happens, and a plugin that remembers."""
 
     def __init__(self, *objects: Object) -> None:
@@ -185,7 +185,7 @@ class Telling(Scene):
         if index in self.reserved:
             cycle, place = self.reserved.pop(index)
             self.plugin.unreserve(cycle, pod, place)
-        elif told(self.plugin, pod, self.nodes).refusals.get(place) == "":
+        elif plugin_answers(self.plugin, pod, self.nodes).refusals.get(place) == "":
             assert place in self.feasible(pod)
             assert self.plugin.reserve(self.cycle, pod, place) is None
             self.reserved[index] = (self.cycle, place)
@@ -196,7 +196,7 @@ class Telling(Scene):
         some = all_nodes.at(np.arange(len(all_nodes))[::-2])
         for view in (all_nodes, some):
             plain = DynamicResources(DynamicResourcesArgs().defaulted(), self.handle)
-            assert told(self.plugin, pod, view) == plainly_told(plain, pod, view)
+            assert plugin_answers(self.plugin, pod, view) == uncached_answers(plain, pod, view)
         self.check_codes()
         self.check_totals()
 
@@ -213,31 +213,31 @@ class Telling(Scene):
         """Devices are counted as by somebody who has not counted before."""
         view, fresh = self.nodes, DeviceTotals(self.cache.objects)
         for resource in (GPU, RED_GPU):
-            counted, anew = self.totals.of(resource, view), fresh.of(resource, view)
+            counted, rebuilt = self.totals.of(resource, view), fresh.of(resource, view)
             assert counted is not None
-            assert anew is not None
-            assert [each.tolist() for each in counted] == [each.tolist() for each in anew]
+            assert rebuilt is not None
+            assert [each.tolist() for each in counted] == [each.tolist() for each in rebuilt]
 
 
 def follow(count: int) -> None:
     """Tell so many stories, and ask after each event, and in the end."""
 
     @examples(count)
-    @given(stories())
-    def tell(story: Story) -> None:
-        telling = Telling()
-        for event, asked in story:
-            telling.happen(event)
+    @given(scenarios())
+    def tell(scenario: Scenario) -> None:
+        running = RunningScenario()
+        for event, asked in scenario:
+            running.happen(event)
             for index in asked:
-                telling.compare(index)
+                running.compare(index)
         for index in range(len(PODS)):
-            telling.compare(index)
+            running.compare(index)
 
     tell()
 
 
 @pytest.mark.hypothesis
-def test_nodes_that_are_judged_together_are_judged_as_one_by_one() -> None:
+def test_nodes_that_are_evaluated_together_are_evaluated_as_one_by_one() -> None:
     follow(150)
 
 
@@ -252,18 +252,18 @@ def test_so_they_are_where_the_log_of_changes_is_short(monkeypatch: pytest.Monke
 def test_devices_are_taken_and_given_back(moves: list[tuple[str, str]]) -> None:
     """Situations come and go: what one was called another may be called later."""
     placed = [make_node(name, labels={"zone": "xy"[number % 2]}) for number, name in enumerate(PLACES)]
-    telling = Telling(*placed, *(usual_slice(name, RED) for name in (*PLACES, "x", "y")))
+    running = RunningScenario(*placed, *(usual_slice(name, RED) for name in (*PLACES, "x", "y")))
     holding: set[tuple[str, str]] = set()
     for pool, taken in moves:
         holder = claim(f"{pool}-{taken}", status=allocated(f"{pool}/{taken}"))
         if (pool, taken) in holding:
-            telling.cache.remove(holder)
+            running.cache.remove(holder)
         else:
-            telling.cache.put(holder)
+            running.cache.put(holder)
         holding ^= {(pool, taken)}
-        telling.check_codes()
-        telling.check_totals()
-    telling.compare(0)
+        running.check_codes()
+        running.check_totals()
+    running.compare(0)
 
 
 # What it costs
@@ -278,7 +278,7 @@ def own_pool(number: int, *names: str) -> ResourceSlice:
 TWICE: dict[str, Any] = {"sharedCounters": [{"name": "card", "counters": {"m": {"value": "1"}}}] * 2}
 """Two sets of counters with one name: nobody may have any of such a pool."""
 
-LOOKS: dict[str, tuple[list[Object], int]] = {
+CHECKS: dict[str, tuple[list[Object], int]] = {
     "nothing": ([], 0),
     "devices of one node are taken": ([claim("h", status=allocated("p7/d0"))], 1),
     "devices that all nodes see are taken": ([claim("h", status=allocated("wide/d0"))], 0),
@@ -293,16 +293,16 @@ LOOKS: dict[str, tuple[list[Object], int]] = {
 """Something that happens, and how many nodes have to be looked at for it."""
 
 
-@pytest.mark.parametrize(("news", "looks"), LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize(("news", "looks"), CHECKS.values(), ids=CHECKS)
 def test_only_what_changed_is_looked_at(
     monkeypatch: pytest.MonkeyPatch, news: list[Object], looks: int
 ) -> None:
     wide = pool_slice("wide", "d0", "d1", node=None, allNodes=True)
     zone = pool_slice("zone", "d0", "d1", node=None, **in_zone("y"))
-    telling = Telling(*MANY, *(own_pool(number) for number in range(40)), wide, zone)
-    telling.compare(0)
+    running = RunningScenario(*MANY, *(own_pool(number) for number in range(40)), wide, zone)
+    running.compare(0)
     looked: list[str] = []
-    plugin, see = telling.plugin, Inventory.seen_from
+    plugin, see = running.plugin, Inventory.seen_from
 
     def counting(inventory: Inventory, node: Node) -> NodeDevices:
         if inventory is plugin._device_states.inventory:
@@ -311,11 +311,11 @@ def test_only_what_changed_is_looked_at(
 
     monkeypatch.setattr(Inventory, "seen_from", counting)
     for item in news:
-        telling.cache.put(item)
-    plugin._device_states.refresh(telling.nodes.objects, {})
-    plugin._device_states.of(telling.nodes)
+        running.cache.put(item)
+    plugin._device_states.refresh(running.nodes.objects, {})
+    plugin._device_states.of(running.nodes)
     assert len(looked) == looks
-    telling.compare(0)
+    running.compare(0)
 
 
 def test_groups_are_in_the_order_of_their_first_nodes() -> None:
@@ -330,21 +330,23 @@ def test_groups_are_in_the_order_of_their_first_nodes() -> None:
 
 def test_a_plugin_can_be_asked_about_several_clusters_in_turn() -> None:
     one, other = (
-        Telling(*MANY[:3], own_pool(0), own_pool(1)),
-        Telling(*MANY[1:6], own_pool(2), own_pool(1, "x")),
+        RunningScenario(*MANY[:3], own_pool(0), own_pool(1)),
+        RunningScenario(*MANY[1:6], own_pool(2), own_pool(1, "x")),
     )
     for _ in range(2):
-        for telling in (one, other):
+        for running in (one, other):
             for pod in PODS[:3]:
                 fresh = DynamicResources(DynamicResourcesArgs().defaulted(), one.handle)
-                assert told(one.plugin, pod, telling.nodes) == plainly_told(fresh, pod, telling.nodes)
+                assert plugin_answers(one.plugin, pod, running.nodes) == uncached_answers(
+                    fresh, pod, running.nodes
+                )
 
 
 def test_the_first_node_in_order_that_meets_an_error_is_named() -> None:
     """The pools of n1 and n2 are incomplete; a search for all devices cannot be made on either."""
     incomplete = [pool_slice(f"p{n}", "d0", node=f"n{n}", count=2) for n in (2, 1)]
-    telling = Telling(*MANY[:4], own_pool(0), *incomplete)
+    running = RunningScenario(*MANY[:4], own_pool(0), *incomplete)
     pod = PODS[list(CLAIM_REQUESTS).index("all")]
-    backwards = telling.nodes.at(np.array([3, 2, 1, 0]))
-    assert "resource pool gpu.example.com/p1 is" in told(telling.plugin, pod, telling.nodes).error
-    assert "resource pool gpu.example.com/p2 is" in told(telling.plugin, pod, backwards).error
+    backwards = running.nodes.at(np.array([3, 2, 1, 0]))
+    assert "resource pool gpu.example.com/p1 is" in plugin_answers(running.plugin, pod, running.nodes).error
+    assert "resource pool gpu.example.com/p2 is" in plugin_answers(running.plugin, pod, backwards).error

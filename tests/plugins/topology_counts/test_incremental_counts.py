@@ -83,7 +83,7 @@ def events(draw: s.Draw[Any], about: tuple[str, ...]) -> Event:
 
 
 @dataclass
-class Story:
+class Scenario:
     """A case, and what happens to it: each event with the pods that are asked about afterwards."""
 
     case: Case
@@ -94,13 +94,13 @@ class Story:
 
 
 @st.composite
-def stories(draw: s.Draw[Any], about: tuple[str, ...]) -> Story:
+def scenarios(draw: s.Draw[Any], about: tuple[str, ...]) -> Scenario:
     """A case with three pods that want a node, and events."""
     steps = st.tuples(events(about), st.lists(INDEX, max_size=2))
-    return Story(draw(cases(about, new=3)), draw(st.lists(steps, min_size=1, max_size=8)))
+    return Scenario(draw(cases(about, new=3)), draw(st.lists(steps, min_size=1, max_size=8)))
 
 
-class Telling:
+class RunningScenario:
     """A cluster to which a story happens, and plugins that remember."""
 
     def __init__(self, case: Case) -> None:
@@ -179,28 +179,28 @@ def answers(
     order: which nodes it is asked about, one after the other. views: those that it was asked about before.
     """
     nodes = Nodes(cache.snapshot())
-    said: dict[str, Any] = {"pre_filter": _status(it.pre_filter(cycle, pod, nodes))}
+    results: dict[str, Any] = {"pre_filter": _status(it.pre_filter(cycle, pod, nodes))}
     feasible = sorted(nodes.names)
-    if said["pre_filter"] is None:
+    if results["pre_filter"] is None:
         for what, view in (("filter", nodes), ("dry run", as_if(nodes, pod))):
             codes = it.filter(cycle, pod, view).codes
-            said[what] = by_name(view, np.zeros(len(view), int) if codes is None else codes)
-        feasible = [name for name in feasible if not said["filter"][name]]
+            results[what] = by_name(view, np.zeros(len(view), int) if codes is None else codes)
+        feasible = [name for name in feasible if not results["filter"][name]]
     wanted = {"some": feasible[::2], "feasible": feasible, "all": nodes.names}
     for which in order:
         names = wanted[which]
         if not names:
             continue
         some = nodes if which == "all" else named(nodes, names, views)
-        said[f"pre_score {which}"] = status = _status(it.pre_score(cycle, pod, some))
+        results[f"pre_score {which}"] = status = _status(it.pre_score(cycle, pod, some))
         if status is None:
             scores = it.score(cycle, pod, some)
-            said[f"score {which}"] = by_name(some, scores)
-            said[f"normalised {which}"] = by_name(some, it.normalize_score(cycle, pod, some, scores))
-            said[f"others normalised {which}"] = by_name(
+            results[f"score {which}"] = by_name(some, scores)
+            results[f"normalised {which}"] = by_name(some, it.normalize_score(cycle, pod, some, scores))
+            results[f"others normalised {which}"] = by_name(
                 some, it.normalize_score(cycle, pod, some, 2 * scores + 1)
             )
-    return said
+    return results
 
 
 def named(nodes: Nodes, names: list[str], views: list[NDArray[np.intp]]) -> Nodes:
@@ -237,16 +237,16 @@ def follow(about: tuple[str, ...], count: int) -> None:
     """Tell so many stories about some subjects, and ask after each event, and in the end."""
 
     @examples(count)
-    @given(stories(about))
-    def tell(story: Story) -> None:
-        telling = Telling(story.case)
-        telling.compare(0)
-        for event, asked in story.events:
-            telling.happen(event)
+    @given(scenarios(about))
+    def tell(scenario: Scenario) -> None:
+        running = RunningScenario(scenario.case)
+        running.compare(0)
+        for event, asked in scenario.events:
+            running.happen(event)
             for index in asked:
-                telling.compare(index)
+                running.compare(index)
         for index in range(3):
-            telling.compare(index)
+            running.compare(index)
 
     tell()
 
@@ -283,11 +283,11 @@ def test_what_small_clusters_would_not_meet(
 APPS = {"matchLabels": {"app": "a"}}
 
 
-def told(*constraints: Manifest, **pod: Any) -> Telling:
+def running_scenario(*constraints: Manifest, **pod: Any) -> RunningScenario:
     """Three nodes in three zones, and a pod with constraints."""
     nodes = [b.node(name, labels={s.ZONE: name, s.HOSTNAME: name}) for name in PLACES[:3]]
     pods = [b.pod("new", labels={"app": "a"}, topology_spread_constraints=list(constraints) or None, **pod)]
-    return Telling(Case(nodes, pods))
+    return RunningScenario(Case(nodes, pods))
 
 
 def place(name: str, on: str, app: str = "a") -> Event:
@@ -295,64 +295,64 @@ def place(name: str, on: str, app: str = "a") -> Event:
 
 
 def test_an_emptiest_domain_that_fills_up_opens_the_others_and_one_that_empties_closes_them() -> None:
-    telling = told(b.spread(s.ZONE, APPS))
-    telling.compare(0)
+    running = running_scenario(b.spread(s.ZONE, APPS))
+    running.compare(0)
     for index, on in enumerate(("n0", "n1", "n2", "n0", "n1", "n2")):
-        telling.happen(place(f"p{index}", on))
-        telling.compare(0)
+        running.happen(place(f"p{index}", on))
+        running.compare(0)
     for index in range(6):
-        telling.happen(("pod goes", f"p{index}"))
-        telling.compare(0)
+        running.happen(("pod goes", f"p{index}"))
+        running.compare(0)
 
 
 @pytest.mark.parametrize("hard", [True, False])
 def test_pods_count_where_taints_let_them(hard: bool) -> None:
-    telling = told(b.spread(s.ZONE, APPS, hard=hard, node_taints_policy="Honor"))
+    running = running_scenario(b.spread(s.ZONE, APPS, hard=hard, node_taints_policy="Honor"))
     for index, on in enumerate(("n0", "n0", "n1", "n1", "n2")):
-        telling.happen(place(f"p{index}", on))
-    telling.compare(0)
+        running.happen(place(f"p{index}", on))
+    running.compare(0)
     for taints in (["old:NoSchedule"], [], ["old:PreferNoSchedule"]):
-        telling.happen(("taints", ("n2", taints)))
-        telling.compare(0)
+        running.happen(("taints", ("n2", taints)))
+        running.compare(0)
 
 
 def test_default_constraints_follow_what_a_controller_selects() -> None:
-    telling = told(owners=[b.owner("ReplicaSet", "web")])
+    running = running_scenario(owners=[b.owner("ReplicaSet", "web")])
     for name, on, app in (("p0", "n0", "a"), ("p1", "n0", "a"), ("p2", "n1", "b")):
-        telling.happen(place(name, on, app))
+        running.happen(place(name, on, app))
     for app in "aba":
         controller = b.selecting("ReplicaSet", "web", {"matchLabels": {"app": app}})
-        telling.happen(("put", [controller]))
-        telling.compare(0)
-    telling.happen(("remove", [controller]))
-    telling.compare(0)
+        running.happen(("put", [controller]))
+        running.compare(0)
+    running.happen(("remove", [controller]))
+    running.compare(0)
 
 
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
 def test_terms_with_a_key_that_no_node_has_count_from_when_a_node_has_it(kind: str) -> None:
     term = b.pod_term("rack", APPS)
     affinity = {kind: {s.REQUIRED: [term], s.PREFERRED: [{"weight": 5, "podAffinityTerm": term}]}}
-    telling = told()
-    telling.happen(("put", [b.pod("p0", on="n0", affinity=affinity)]))
-    telling.compare(0)
+    running = running_scenario()
+    running.happen(("put", [b.pod("p0", on="n0", affinity=affinity)]))
+    running.compare(0)
     for name, labels in (("n1", {"rack": "r1"}), ("n0", {"rack": "r0"}), ("n0", {}), ("n1", {})) * 2:
-        telling.happen(("put", [b.node(name, labels=labels)]))
-        telling.compare(0)
+        running.happen(("put", [b.node(name, labels=labels)]))
+        running.compare(0)
 
 
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
-def test_a_pod_with_keys_that_no_node_has_is_judged_anew_when_a_node_has_them(kind: str) -> None:
+def test_a_pod_with_keys_that_no_node_has_is_evaluated_again_when_a_node_has_them(kind: str) -> None:
     terms = [b.pod_term(key, APPS) for key in ("rack", "row", s.ZONE)]
-    wished = [{"weight": 5, "podAffinityTerm": each} for each in terms]
-    telling = told(
+    preferred = [{"weight": 5, "podAffinityTerm": each} for each in terms]
+    running = running_scenario(
         *(b.spread(key, APPS, hard=hard) for key in ("rack", "row") for hard in (True, False)),
-        affinity={kind: {s.REQUIRED: terms, s.PREFERRED: wished}},
+        affinity={kind: {s.REQUIRED: terms, s.PREFERRED: preferred}},
     )
-    telling.happen(place("p0", "n0"))
-    telling.compare(0)
+    running.happen(place("p0", "n0"))
+    running.compare(0)
     for name, labels in (("n1", {"rack": "r"}), ("n0", {"rack": "r", "row": "x"}), ("n1", {}), ("n0", {})):
-        telling.happen(("put", [b.node(name, labels={s.ZONE: name, **labels})]))
-        telling.compare(0)
+        running.happen(("put", [b.node(name, labels={s.ZONE: name, **labels})]))
+        running.compare(0)
 
 
 def test_a_namespace_that_changes_its_labels_is_meant_by_terms_that_did_not_mean_it() -> None:
@@ -361,9 +361,9 @@ def test_a_namespace_that_changes_its_labels_is_meant_by_terms_that_did_not_mean
     near = {
         s.PREFERRED: [{"weight": 5, "podAffinityTerm": b.pod_term(s.ZONE, APPS, namespace_selector=team)}]
     }
-    telling = told()
+    running = running_scenario()
     affinity = {"podAntiAffinity": away, "podAffinity": near}
-    telling.happen(("put", [b.pod("p0", namespace="other", on="n0", affinity=affinity)]))
+    running.happen(("put", [b.pod("p0", namespace="other", on="n0", affinity=affinity)]))
     for labels in ({}, {"team": "x"}, {"team": "y"}, {"team": "x"}):
-        telling.happen(("put", [b.namespace("default", labels)]))
-        telling.compare(0)
+        running.happen(("put", [b.namespace("default", labels)]))
+        running.compare(0)

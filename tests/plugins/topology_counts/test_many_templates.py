@@ -38,7 +38,7 @@ from tests.builders import (
     pod_term,
     spread,
 )
-from tests.plugins.topology_counts.test_incremental_counts import Event, Telling
+from tests.plugins.topology_counts.test_incremental_counts import Event, RunningScenario
 from tests.strategies import Case
 
 TEMPLATES = 200
@@ -115,14 +115,14 @@ def test_hundreds_of_templates_get_the_answers_of_an_unused_plugin_under_random_
     for module, limit, value in limits:
         monkeypatch.setattr(module, limit, value)
     chance = random.Random(len(limits))
-    telling = Telling(
+    running = RunningScenario(
         Case([zone_node(name, chance) for name in PLACES], [template(number) for number in range(TEMPLATES)])
     )
     for _ in range(40):
         for _ in range(chance.randrange(1, 12)):
-            telling.happen(event(chance))
+            running.happen(event(chance))
         for index in chance.sample(range(TEMPLATES), 3):
-            telling.compare(index)
+            running.compare(index)
 
 
 class Reading(list[Any]):

@@ -75,14 +75,14 @@ def test_weights_are_added_up_by_topology_key() -> None:
     def wish(weight: int, key: str) -> dict[str, object]:
         return {"weight": weight, "podAffinityTerm": pod_term(key, {"matchLabels": {"app": "a"}})}
 
-    wishes = {PREFERRED: [wish(3, ZONE), wish(4, ZONE), wish(5, HOSTNAME), wish(6, "unknown")]}
+    queries = {PREFERRED: [wish(3, ZONE), wish(4, ZONE), wish(5, HOSTNAME), wish(6, "unknown")]}
     cache = Cache([make_node("n0", labels={ZONE: "z", HOSTNAME: "n0"})])
     counts = of_terms(cache.snapshot().pods)
     incoming = Incoming("default", frozenset({("app", "a")}), frozenset())
     counter = counts.counter_for(ExistingTermWeights(incoming, required_weight=1))
     assert not counter.by_key
     for name in ("p0", "p1"):
-        cache.put(make_pod(name, on="n0", affinity={"podAffinity": wishes}))
+        cache.put(make_pod(name, on="n0", affinity={"podAffinity": queries}))
     cache.snapshot()
     counts.catch_up()
     assert {key: weights(count, 1) for key, count in counter.by_key.items()} == {
@@ -112,7 +112,7 @@ def test_what_is_of_use_is_kept_and_what_was_not_for_longest_is_dropped(
     assert pods(counts.counter_for(B), 1) == [1], "asked anew, counted anew"
 
 
-class Judging:
+class RecordingQuery:
     """A question that remembers whom it was put to."""
 
     def __init__(self, matcher: PodMatcher) -> None:
@@ -126,10 +126,10 @@ class Judging:
         return self._matcher(each)
 
 
-def test_each_class_is_judged_once_and_only_where_it_can_count() -> None:
+def test_each_class_is_evaluated_once_and_only_where_it_can_count() -> None:
     cache = Cache([make_node("n0"), make_pod("a0", on="n0", labels={"app": "a"})])
     counts = of_classes(cache.snapshot().pods)
-    query = Judging(A)
+    query = RecordingQuery(A)
     counter = counts.counter_for(query)
     assert query.asked == ["a"]
     for name, labels in (("a1", {"app": "a"}), ("a2", {"app": "a", "x": "y"}), ("b0", {"app": "b"})):

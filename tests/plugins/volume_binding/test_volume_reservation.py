@@ -200,7 +200,7 @@ def test_what_changed_during_the_cycle_is_not_assumed(change: Callable[[Cache], 
     assert bench.volume("v").spec.claim_ref is None
 
 
-def test_unreserve_leaves_alone_what_the_server_has_said_since() -> None:
+def test_unreserve_leaves_alone_what_the_server_has_written_since() -> None:
     bench = Bench([volume("v"), claim("c")])
     bench.reserve(pod_with("c"), "a")
     bench.cache.put(volume("v", labels={"new": "label"}))

@@ -37,9 +37,9 @@ def outcome(objects: Sequence[Object], claims: list[ResourceClaim]) -> Any:
     made = scene(objects, claims)
     wanting = [each.name for each in claims if each.status.allocation is None]
     pod = pod_claiming("pod", *wanting)
-    said = made.judge(pod)["n1"]
-    if said:
-        return said
+    answers = made.filter_nodes(pod)["n1"]
+    if answers:
+        return answers
     assert made.bind(pod) is None
     devices = [made.devices(name) for name in wanting]
     return devices[0] if len(devices) == 1 else devices
@@ -431,7 +431,7 @@ ERRORS: dict[str, tuple[Sequence[Object], ResourceClaim, str]] = {
 @pytest.mark.parametrize(("objects", "made", "reason"), ERRORS.values(), ids=ERRORS)
 def test_the_attempt_fails(objects: Sequence[Object], made: ResourceClaim, reason: str) -> None:
     with pytest.raises(PluginError) as caught:
-        scene(objects, [made]).judge(pod_claiming("pod", "c"))
+        scene(objects, [made]).filter_nodes(pod_claiming("pod", "c"))
     assert f'running "DynamicResources" filter plugin: {reason}' in str(caught.value)
 
 
@@ -454,7 +454,7 @@ def test_all_devices_are_looked_at_pool_by_pool() -> None:
     slices = [pool_slice("p", device("a")), pool_slice("q", "b", count=2)]
     wanted = claim("c", request("r", asking(None, f"{ATTR}.x == 1")))
     with pytest.raises(PluginError, match="no such key: x"):
-        scene(slices, [wanted]).judge(pod_claiming("pod", "c"))
+        scene(slices, [wanted]).filter_nodes(pod_claiming("pod", "c"))
 
 
 def test_devices_are_only_looked_at_until_one_fits() -> None:

@@ -267,17 +267,17 @@ def test_giving_back_leaves_everything_as_before(
     slices, wanted = cluster
     scene = make_scene(slices, wanted)
     names = [each.name for each in wanted[:2]]
-    pod, rival = pod_claiming("pod", *names), pod_claiming("rival", *names)
-    before = scene.judge(pod)
+    pod, other_pod = pod_claiming("pod", *names), pod_claiming("rival", *names)
+    before = scene.filter_nodes(pod)
     stored = {each.key: each for each in scene.cache.objects.of(ResourceClaim)}
     taken = scene.plugin._device_states.allocated.contents()
     for node in [name for name, text in before.items() if not text]:
         assert scene.reserve(pod, node) is None
         cycle = scene.cycle
         in_flight = f"resource claim default/{names[0]} is in the process of being allocated"
-        assert set(scene.judge(rival).values()) == {in_flight}
+        assert set(scene.filter_nodes(other_pod).values()) == {in_flight}
         scene.plugin.unreserve(cycle, pod, node)
         scene.plugin.unreserve(cycle, pod, node)
-        assert scene.judge(rival) == before
+        assert scene.filter_nodes(other_pod) == before
         assert scene.plugin._device_states.allocated.contents() == taken
     assert {each.key: each for each in scene.cache.objects.of(ResourceClaim)} == stored

@@ -34,7 +34,7 @@ from tests.plugins.dynamic_resources.device_objects import (
     pool_slice,
     request,
 )
-from tests.plugins.dynamic_resources.test_node_device_state import told
+from tests.plugins.dynamic_resources.test_node_device_state import plugin_answers
 from tests.strategies import examples
 
 A = f'device.attributes["{DRIVER}"]'
@@ -122,17 +122,17 @@ def clusters(draw: s.Draw[Any]) -> tuple[list[Object], list[ResourceClaim]]:
 
 @examples(60)
 @given(clusters())
-def test_nodes_whose_devices_all_differ_are_judged_as_if_each_were_the_only_one(
+def test_nodes_whose_devices_all_differ_are_evaluated_as_if_each_were_the_only_one(
     cluster: tuple[list[Object], list[ResourceClaim]],
 ) -> None:
     objects, claims = cluster
     scene = Scene(device_class(), *objects, *claims)
     for each in claims:
         pod = pod_claiming("pod", each.name)
-        together = told(scene.plugin, pod, scene.nodes)
+        together = plugin_answers(scene.plugin, pod, scene.nodes)
         for place, name in enumerate(scene.nodes.names):
             fresh = DynamicResources(DynamicResourcesArgs().defaulted(), scene.handle)
-            alone = told(fresh, pod, scene.nodes.at(np.array([place])))
+            alone = plugin_answers(fresh, pod, scene.nodes.at(np.array([place])))
             if alone.error:
                 assert together.error == alone.error
                 break
@@ -186,16 +186,16 @@ class Counted:
         (RED, {"matchAttribute": SERIAL}),
     ],
 )
-def test_a_claim_cannot_make_the_scheduler_judge_every_device_that_has_a_serial_number(
+def test_a_claim_cannot_make_the_scheduler_evaluate_every_device_that_has_a_serial_number(
     monkeypatch: pytest.MonkeyPatch, expression: str, constraint: dict[str, Any] | None
 ) -> None:
     wanted = claim("c", request("r", asking(2, expression)), constraints=[constraint] if constraint else ())
     scene = Scene(device_class(), *own_devices(30), wanted)
     counted = Counted(monkeypatch)
-    verdicts = scene.judge(pod_claiming("p", "c"))
-    assert len(set(verdicts.values())) == 1
+    reasons_by_node = scene.filter_nodes(pod_claiming("p", "c"))
+    assert len(set(reasons_by_node.values())) == 1
     assert (counted.evaluated, counted.searched) == (2, 1)  # the class's selector and the claim's
-    scene.judge(pod_claiming("p", "c"))
+    scene.filter_nodes(pod_claiming("p", "c"))
     assert (counted.evaluated, counted.searched) == (2, 1)
 
 
@@ -240,15 +240,15 @@ def test_results_are_forgotten_before_there_are_too_many() -> None:
     scene = Scene(device_class(), *own_devices(3), *claims)
     results = scene.plugin._results
     for each in claims:
-        scene.judge(pod_claiming("p", each.name))
+        scene.filter_nodes(pod_claiming("p", each.name))
         assert len(results) <= 6 * MAX_CONTENTS  # by situation, and by what was read of it
     results._limit = 10
     for each in claims[:4]:
-        scene.judge(pod_claiming("p", each.name))
+        scene.filter_nodes(pod_claiming("p", each.name))
         assert len(results) <= 10 + 6  # those of the last claim are counted when the next one comes
 
 
-def test_devices_of_nodes_in_different_situations_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_of_nodes_in_different_situations_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = [claim(f"h{n}", status=allocated(f"n{n}/d{n % 3}", node=f"n{n}")) for n in range(9)]
     scene = Scene(device_class(), *own_devices(12), *taken, claim("c", request("r", asking(3, RED))))
     counted = Counted(monkeypatch)
@@ -256,7 +256,7 @@ def test_devices_of_nodes_in_different_situations_are_judged_once(monkeypatch: p
     assert (counted.evaluated, counted.searched) == (2, 4)
 
 
-def test_what_is_read_is_told_apart_by_type() -> None:
+def test_what_is_read_is_distinguished_by_type() -> None:
     kinds, reads = DeviceKinds(), frozenset([(SERIAL, None)])
     made = [DeviceAttribute(int_value=1), DeviceAttribute(bool_value=True), DeviceAttribute(string_value="1")]
     looks = {kind_with(kinds, each).projection_for(reads) for each in (*made, DeviceAttribute(int_value=2))}
