@@ -22,7 +22,7 @@ def is_sidecar(container: Manifest) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def asks_as_a_whole(pod: Manifest) -> bool:
+def has_pod_level_resources(pod: Manifest) -> bool:
     """Whether the pod has pod-level resources."""
     resources = pod.get("spec", {}).get("resources") or {}
     return any(

@@ -4,7 +4,7 @@ Where each rule is, and in which forms. A change of one form is a change of all 
 
     rule                            all nodes                       incremental
     required affinity,              filtering                       filtering
-    anti-affinity, and that of      AffinityCounts                  IncrementalAffinityCounts: `_evaluate_all`;
+    anti-affinity, and that of      AffinityCounts                  IncrementalAffinityCounts, `_evaluate_all`
     existing pods                                                   one node alone in `_evaluate_one`
     preferred terms, both ways      scoring                         scoring
                                     CountedAffinityScores           IncrementalAffinityScores
