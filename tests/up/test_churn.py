@@ -30,8 +30,8 @@ PROGRESS_DEADLINE_SECONDS = 600
 BOUNDED = {
     ".server.store._collections[].log._changes": "20,000 changes of a resource, or 128 MiB of all",
     ".server.api._dispatcher._bodies._known": "256 bodies",
-    ".server.resources._by_address[].strategy._sound_specs._known": "1,000 specs",
-    "._manager._cluster._told": "4,096 events",
+    ".server.resources._by_address[].strategy._validated_specs._known": "1,000 specs",
+    "._manager._cluster._recorded_events": "4,096 events",
     "._manager._cluster._event_limits._left": "4,096 objects",
     "._scheduler._schedule_one.engine._equivalence_classes._known": "160 MiB of equivalence classes",
     "._scheduler._profiles._frameworks[]._result_caches._shared._known": "16,384 answers of plugins",

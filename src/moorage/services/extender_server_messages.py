@@ -1,4 +1,4 @@
-"""Extender requests as a server reads them, and its responses: the counterpart of `extender_client_messages`."""
+"""Extender requests as a server reads them, and its responses (client: `extender_client_messages`)."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ def usage_of(pairs: list[tuple[Node, Node]], dtype: Any) -> ResourceUsage:
     return ResourceUsage(capacity, [np.array([node[lane][1] for node in pairs], np.int64) for lane in (0, 1)])
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("largest", [100, 1 << 20, EXACT_MAX])
 def test_floats_score_as_integers_do(largest: int) -> None:
     @examples(200)

@@ -261,7 +261,7 @@ def test_what_follows_says_what_is_new(about: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("module", "limit", "value"),
     [
-        pytest.param(pod_table, "_KEPT_MOVES", 2, id="few moves of pods are kept"),
+        pytest.param(pod_table, "_MIN_KEPT_MOVES", 2, id="few moves of pods are kept"),
         pytest.param(row_count, "_MIN_KEPT_STEPS", 1, id="few steps of counts are kept"),
         pytest.param(row_count, "MAX_FEW_ROWS", 0, id="all counts are arrays"),
         pytest.param(pod_counters, "_MAX_CELLS", 3 * row_count.FEW_ROWS_CELLS, id="few counts are kept"),

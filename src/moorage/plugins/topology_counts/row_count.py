@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moorage.cluster.journal import Journal
 
-_KEPT_STEPS: Final = 32
+_MIN_KEPT_STEPS: Final = 32
 """Minimum number of kept steps of a count; applying more is hardly cheaper than adding up by row."""
 MAX_FEW_ROWS: Final = 32
 """Maximum number of rows of a count without arrays."""
@@ -35,7 +35,7 @@ class RowCount:
         self._few: dict[int, tuple[int, int]] | None = {}
         """Pods and weight by row; None: they are in the arrays."""
         self._pods, self._weight = _NO_ROWS, _NO_ROWS
-        self.steps: Journal[tuple[int, int, int]] = Journal(_KEPT_STEPS)
+        self.steps: Journal[tuple[int, int, int]] = Journal(_MIN_KEPT_STEPS)
         """What was counted since, in order: node row, pods, weight."""
 
     def count_all(self, rows: NDArray[np.int32], weights: NDArray[np.int64]) -> None:
@@ -91,7 +91,7 @@ class RowCount:
         """Free the memory of a count that is not used any more."""
         self._few = {}
         self._pods, self._weight = _NO_ROWS, _NO_ROWS
-        self.steps = Journal(_KEPT_STEPS)
+        self.steps = Journal(_MIN_KEPT_STEPS)
 
     @property
     def size(self) -> int:
