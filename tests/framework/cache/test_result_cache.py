@@ -27,6 +27,7 @@ from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.runtime.plugin_call import PluginCall
 from tests.builders import (
     HOSTNAME,
@@ -312,3 +313,39 @@ def count_calls(call: PluginCall, called: list[str]) -> None:
         return method(*arguments)
 
     object.__setattr__(call, "method", counted)
+
+
+@pytest.mark.parametrize(
+    ("placed", "scored"), [(3, 3), (13, 13), (40, 400)], ids=["few changes", "some changes", "many changes"]
+)
+def test_many_changes_are_evaluated_as_whole_columns(placed: int, scored: int) -> None:
+    """Picking rows from columns costs more than the columns, from a sixteenth of the nodes on."""
+    framework, engine = make_framework(), Engine()
+    cache = Cache(make_node(f"n{number}", allocatable={"cpu": "64", "pods": "110"}) for number in range(400))
+    seen: list[int] = []
+    for call in framework.at("score"):
+        if call.plugin == "NodeResourcesFit":
+            _count_nodes(call, seen)
+    pod = make_pod("p", requests={"cpu": "1"})
+    engine.decide(framework, pod, cache.snapshot())
+    seen.clear()
+    for number in range(placed):
+        cache.put_pod(make_pod(f"q{number}", uid=f"q{number}", on=f"n{number}", requests={"cpu": "2"}))
+    engine.decide(framework, pod, cache.snapshot())
+    assert sum(seen) == scored
+
+
+def _count_nodes(call: PluginCall, seen: list[int]) -> None:
+    method, one_node = call.method, call.one_node
+    assert one_node is not None
+
+    def counted(cycle: CycleState, pod: Pod, nodes: Nodes) -> Any:
+        seen.append(len(nodes))
+        return method(cycle, pod, nodes)
+
+    def counted_one(cycle: CycleState, pod: Pod, node: NodeView) -> Any:
+        seen.append(1)
+        return one_node(cycle, pod, node)
+
+    object.__setattr__(call, "method", counted)
+    object.__setattr__(call, "one_node", counted_one)

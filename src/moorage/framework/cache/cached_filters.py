@@ -33,6 +33,11 @@ _NEVER: Final = -1
 """Log position before the first write; forces a full evaluation."""
 
 
+def max_writes(share: float, snapshot: Snapshot) -> int:
+    """Number of changes up to which only the changed nodes are evaluated again."""
+    return max(int(share * len(snapshot)), MIN_COLUMNAR_ROWS)
+
+
 class CachedFilters:
     """The results of one profile's filters for one equivalence class."""
 
@@ -86,9 +91,9 @@ class CachedFilters:
     def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
         """Bring `_codes` up to date."""
         snapshot, calls = self._snapshot, plan.cached
-        changed = snapshot.changes.since(self._seen)
+        changed = snapshot.changes.since(self._seen, max_writes(plan.max_changed_share, snapshot))
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
-        if changed is None or len(changed) * 2 > len(snapshot):
+        if changed is None:
             self._filter_all(calls, cycle, pod)
             if snapshot.nominated:
                 names = (name for name, _ in snapshot.nominated.items())

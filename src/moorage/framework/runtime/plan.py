@@ -41,6 +41,10 @@ _REASONS: Final[Mapping[str, tuple[CallDecision, ...]]] = {
 }
 """Why plugins are left out, by extension point."""
 _CACHED_POINTS: Final = frozenset(("pre_filter", "filter", "pre_score", "score"))
+_MAX_CHANGED_SHARE: Final = 1 / 16
+"""Share of changed nodes from which on whole columns are cheaper than picking rows from them."""
+_MAX_CHANGED_SHARE_OUTSIDE: Final = 1 / 4
+"""The same where a plugin from outside takes part, which may look at one node at a time."""
 _MAX_PLANS: Final = 1024
 """Maximum number of plans that are kept; a few dozen occur, unless pods are made to differ in every way."""
 
@@ -74,12 +78,14 @@ class FilterPlan:
     can be answered from the cache.
     active: all of them. cached: those up to the first that is not cached. rest: the others.
     by_pods: of the cached ones, those that depend on the pods on a node.
+    max_changed_share: the share of nodes up to which only those that changed are filtered again.
     """
 
     active: Calls
     cached: Calls
     rest: Calls
     by_pods: Calls
+    max_changed_share: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,11 +94,13 @@ class ScorePlan:
 
     active: all of them. cached: those that are cached.
     by_pods: of the cached ones, those that depend on the pods on a node.
+    max_changed_share: the share of nodes up to which only those that changed are scored again.
     """
 
     active: Calls
     cached: Calls
     by_pods: Calls
+    max_changed_share: float
 
 
 class ProfilePlan:
@@ -192,12 +200,17 @@ class ProfilePlan:
         active = self._active("filter")
         end = next((i for i, call in enumerate(active) if call.plugin not in self._cached), len(active))
         by_pods = tuple(call for call in active[:end] if call.plugin in self._by_pods)
-        return FilterPlan(active, active[:end], active[end:], by_pods)
+        return FilterPlan(active, active[:end], active[end:], by_pods, self._changed_share(active[:end]))
 
     def _scores(self) -> ScorePlan:
         active = self._active("score")
         cached = tuple(call for call in active if call.plugin in self._cached)
-        return ScorePlan(active, cached, tuple(call for call in cached if call.plugin in self._by_pods))
+        by_pods = tuple(call for call in cached if call.plugin in self._by_pods)
+        return ScorePlan(active, cached, by_pods, self._changed_share(cached))
+
+    def _changed_share(self, cached: Calls) -> float:
+        has_outside = any(call.plugin in self.profile.outside for call in cached)
+        return _MAX_CHANGED_SHARE_OUTSIDE if has_outside else _MAX_CHANGED_SHARE
 
 
 class Plans:
