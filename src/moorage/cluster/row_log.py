@@ -18,15 +18,11 @@ class RowLog(Journal[int]):
     def __init__(self) -> None:
         super().__init__(_KEPT_WRITES)
 
-    def since(self, position: int, max_writes: int | None = None) -> list[int] | None:
-        """The rows written since a position, each once; None if unknown: any row may have changed.
-
-        max_writes: the reader starts over if there are more.
-        """
+    def since(self, position: int) -> list[int] | None:
+        """The rows written since a position, each once; None if unknown: any row may have changed."""
         # Called several times for each pod: a call of the base class would double its cost.
-        writes = self.position - position
-        first = len(self._entries) - writes
-        if first < 0 or (max_writes is not None and writes > max_writes):
+        first = len(self._entries) - (self.position - position)
+        if first < 0:
             return None
         rows = self._entries[first:]
         return rows if len(rows) < 2 else list(dict.fromkeys(rows))

@@ -33,9 +33,16 @@ _NEVER: Final = -1
 """Log position before the first write; forces a full evaluation."""
 
 
-def max_writes(share: float, snapshot: Snapshot) -> int:
-    """Number of changes up to which only the changed nodes are evaluated again."""
-    return max(int(share * len(snapshot)), MIN_COLUMNAR_ROWS)
+def changes_since(position: int, snapshot: Snapshot, max_share: float) -> list[int] | None:
+    """The rows that changed since a position; None if all nodes are to be evaluated again.
+
+    max_share: the share of nodes up to which only the changed ones are.
+    """
+    log = snapshot.changes
+    writes = log.position - position
+    if writes > MIN_COLUMNAR_ROWS and writes > max_share * len(snapshot):
+        return None
+    return log.since(position)
 
 
 class CachedFilters:
@@ -91,7 +98,7 @@ class CachedFilters:
     def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
         """Bring `_codes` up to date."""
         snapshot, calls = self._snapshot, plan.cached
-        changed = snapshot.changes.since(self._seen, max_writes(plan.max_changed_share, snapshot))
+        changed = changes_since(self._seen, snapshot, plan.max_changed_share)
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None:
             self._filter_all(calls, cycle, pod)

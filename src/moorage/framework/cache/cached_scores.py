@@ -13,7 +13,7 @@ import numpy as np
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.cache.cached_filters import MIN_COLUMNAR_ROWS, max_writes
+from moorage.framework.cache.cached_filters import MIN_COLUMNAR_ROWS, changes_since
 from moorage.framework.cache.plugin_answers import NodeScores, PluginAnswers, normalizes
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
@@ -93,7 +93,7 @@ class CachedScores:
     def _catch_up(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
         """Bring all cached scores up to date."""
         snapshot, calls = self._snapshot, plan.cached
-        changed = snapshot.changes.since(self._seen, max_writes(plan.max_changed_share, snapshot))
+        changed = changes_since(self._seen, snapshot, plan.max_changed_share)
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None:
             for call in calls:
