@@ -163,7 +163,7 @@ class CachedScores:
         for call in plan.cached:
             scored, plugin = self._scored[call.plugin], self._plugins[call.plugin]
             if scored.normalizes and call.plugin not in self._shared:
-                scored.settle(call, plugin, cycle, pod, snapshot)
+                scored.find_constant(call, plugin, cycle, pod, snapshot)
             if scored.constant is not None:
                 constant += scored.constant
             elif not scored.normalizes:

@@ -26,11 +26,12 @@ from moorage.queue.equivalence_key import equivalence_key
 
 T = TypeVar("T")
 
-_MAX_CLASSES: Final = 16_384
 _MAX_BYTES: Final = 160 << 20
 """Maximum size of what all classes together hold."""
 _CLASS_BYTES: Final = 8192
-"""Size of what a class holds, besides its rows."""
+"""Size of what a class holds, besides its pod and its rows."""
+_BYTES_PER_KEY_BYTE: Final = 16
+"""Size of a class's pod, and of what plugins parse of it, for each byte of the class's key."""
 _ROW_BYTES: Final = 26
 """Size of what a class holds for each node: filter results, the total score, and two plugins' scores."""
 _MIN_CLASSES: Final = 16
@@ -47,12 +48,14 @@ class EquivalenceClass:
     """What pods of one class have in common; compared by identity.
 
     is_named: they differ in the one node that each of them requires by name, as the pods of a DaemonSet do.
+    size_bytes: the estimated size of what the class holds.
     """
 
-    __slots__ = ("_first", "_values", "is_named")
+    __slots__ = ("_first", "_values", "is_named", "size_bytes")
 
-    def __init__(self, first: Pod, *, is_named: bool) -> None:
+    def __init__(self, first: Pod, *, is_named: bool, size_bytes: int = 0) -> None:
         self.is_named = is_named
+        self.size_bytes = size_bytes
         self._values: dict[StateKey[Any], Any] = {}
         # Annotations can be large, and scheduling does not read those of pods.
         self._first = PodInfo(replace(first, metadata=replace(first.metadata, annotations={})))
@@ -75,6 +78,7 @@ class EquivalenceClasses:
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, EquivalenceClass] = OrderedDict()
+        self._size_bytes = 0
         self._exceeded = IdentityCache(_exceeded)
 
     def of(self, pod: Pod, rows: int) -> EquivalenceClass | None:
@@ -94,14 +98,18 @@ class EquivalenceClasses:
                 raise PodLimitError(error)
             if _is_too_large(pod, key):
                 return None
-            found = self._known[key] = EquivalenceClass(pod, is_named=is_named)
-            size = _CLASS_BYTES + _ROW_BYTES * rows
-            most = min(_MAX_CLASSES, max(_MAX_BYTES // size, _MIN_CLASSES))
-            while len(self._known) > most:
-                self._known.popitem(last=False)
+            size_bytes = _CLASS_BYTES + _BYTES_PER_KEY_BYTE * len(key) + _ROW_BYTES * rows
+            found = self._known[key] = EquivalenceClass(pod, is_named=is_named, size_bytes=size_bytes)
+            self._make_room(size_bytes)
         else:
             self._known.move_to_end(key)
         return found
+
+    def _make_room(self, size_bytes: int) -> None:
+        """Evict the least recently used classes beyond the limit, after one was added."""
+        self._size_bytes += size_bytes
+        while self._size_bytes > _MAX_BYTES and len(self._known) > _MIN_CLASSES:
+            self._size_bytes -= self._known.popitem(last=False)[1].size_bytes
 
 
 def _exceeded(pod: Pod) -> str:

@@ -29,7 +29,9 @@ from moorage.framework.runtime.plugin_call import PluginCall
 
 _MAX_ANSWERS: Final = 16_384
 _MAX_BYTES: Final = 32 << 20
-"""Maximum size of the arrays of all answers; those that are the same for all nodes need none."""
+"""Maximum size of all answers: arrays, except those with one value for all nodes, and parts of pods."""
+_BYTES_PER_CHARACTER: Final = 16
+"""Size of the parts of a pod that a plugin reads, and parses, for each character of their text."""
 _NEVER: Final = -1
 _ONE_ROW: Final = np.zeros(1, np.intp)
 
@@ -44,7 +46,7 @@ class NodeScores:
     constant: int | None = None
     """The normalised and weighted score of every node, if it is certain to be the same everywhere."""
 
-    def settle(
+    def find_constant(
         self, call: PluginCall, plugin: Plugin, cycle: CycleState, pod: Pod, snapshot: Snapshot
     ) -> None:
         """Determine whether all nodes have the same score."""
@@ -97,6 +99,7 @@ class PluginAnswers:
         "_filter_seen",
         "_images_seen",
         "_plugin",
+        "_reads_bytes",
         "_scores",
         "_scores_seen",
         "_versions",
@@ -111,17 +114,18 @@ class PluginAnswers:
         self.snapshot = snapshot
         self.preparation = PluginPreparation(CycleState())
         self._versions = versions_of(depends_on.tables, snapshot)
+        self._reads_bytes = _BYTES_PER_CHARACTER * len(repr(depends_on.reads))
         self._filter_result = ALL
         self._scores: NodeScores | None = None
         self._filter_seen = self._scores_seen = self._images_seen = _NEVER
 
     @property
     def size_bytes(self) -> int:
-        """The size of the arrays."""
+        """The size of the arrays, and of the parts of pods that are read."""
         codes, scores = self._filter_result.codes, self._scores
-        return (0 if codes is None else codes.nbytes) + (
-            0 if scores is None or scores.constant is not None else scores.raw.nbytes
-        )
+        codes_bytes = 0 if codes is None else codes.nbytes
+        scores_bytes = 0 if scores is None or scores.constant is not None else scores.raw.nbytes
+        return self._reads_bytes + codes_bytes + scores_bytes
 
     @property
     def has_results(self) -> bool:
@@ -153,7 +157,7 @@ class PluginAnswers:
         if scores is None or position != self._scores_seen or images != self._images_seen:
             raw = call.score(cycle, pod, Nodes(snapshot))
             scores = self._scores = NodeScores(self.depends_on, raw, normalizes(self._plugin))
-            scores.settle(call, self._plugin, cycle, pod, snapshot)
+            scores.find_constant(call, self._plugin, cycle, pod, snapshot)
             if scores.constant is not None:
                 scores.raw = np.broadcast_to(raw[:1].copy(), raw.shape)
             self._scores_seen, self._images_seen = position, images

@@ -1,0 +1,59 @@
+"""What is kept for templates is bounded in bytes, whatever users write into their pods."""
+
+from __future__ import annotations
+
+import pytest
+
+from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
+from moorage.engine.engine import Engine
+from moorage.framework.cache import equivalence_classes, plugin_answers
+from moorage.framework.cache.equivalence_classes import EquivalenceClasses
+from tests.builders import make_framework, make_node, make_pod
+
+TEMPLATES = 200
+
+
+def tolerating(number: int, count: int) -> Pod:
+    """A pod of a template of its own."""
+    tolerations = [{"key": f"key-{number}-{each}", "operator": "Exists"} for each in range(count)]
+    return make_pod("p", tolerations=tolerations)
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "nodes", "max_kept"),
+    [
+        pytest.param(1, 10, 128, id="small pods"),
+        pytest.param(200, 10, 10, id="large pods"),
+        pytest.param(1, 10_000, 4, id="many nodes"),
+    ],
+)
+def test_equivalence_classes_are_bounded_by_the_bytes_of_pods_and_rows(
+    monkeypatch: pytest.MonkeyPatch, tolerations: int, nodes: int, max_kept: int
+) -> None:
+    monkeypatch.setattr(equivalence_classes, "_MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(equivalence_classes, "_MIN_CLASSES", 2)
+    classes = EquivalenceClasses()
+    for number in range(TEMPLATES):
+        assert classes.of(tolerating(number, tolerations), nodes) is not None
+    sizes = [each.size_bytes for each in classes._known.values()]
+    assert 2 <= len(sizes) <= max_kept
+    assert (1 << 20) - max(sizes) < sum(sizes) <= 1 << 20
+    assert classes._size_bytes == sum(sizes)
+    newest = tolerating(TEMPLATES - 1, tolerations)
+    assert classes.of(newest, nodes) is classes.of(newest, nodes), "the most recently used ones are kept"
+
+
+def test_shared_answers_are_bounded_by_the_bytes_of_what_plugins_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plugin_answers, "_MAX_BYTES", 8 << 20)
+    framework, engine = make_framework(), Engine()
+    snapshot = Cache(make_node(name) for name in "ab").snapshot()
+    for number in range(TEMPLATES):
+        assert engine.decide(framework, tolerating(number, 100), snapshot).node is not None
+    known = framework._result_caches._shared._known
+    size = sum(each.size_bytes for each in known.values())
+    assert 2 <= len(known) < TEMPLATES
+    # Sizes are added up once for each eighth that is new.
+    assert size < (8 << 20) * 9 / 8 + 2 * max(each.size_bytes for each in known.values())
