@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from moorage.api.pod import Pod
@@ -9,7 +11,9 @@ from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
 from moorage.framework.cache import equivalence_classes, plugin_answers
 from moorage.framework.cache.equivalence_classes import EquivalenceClasses
+from moorage.framework.interface.dependencies import DependsOn
 from tests.builders import make_framework, make_node, make_pod
+from tests.framework.helpers import Log, framework_of, recorder
 
 TEMPLATES = 200
 
@@ -57,3 +61,20 @@ def test_shared_answers_are_bounded_by_the_bytes_of_what_plugins_read(
     assert 2 <= len(known) < TEMPLATES
     # Sizes are added up once for each eighth that is new.
     assert size < (8 << 20) * 9 / 8 + 2 * max(each.size_bytes for each in known.values())
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("node", "returned 'node'; return a DependsOn, or None"),
+        (DependsOn(reads=cast(Any, ["a"])), "returned reads that cannot be hashed: unhashable type: 'list'"),
+    ],
+    ids=["not a DependsOn", "reads that cannot be hashed"],
+)
+def test_a_wrong_declaration_fails_the_attempt_with_the_plugin_s_name(answer: Any, message: str) -> None:
+    plugin = recorder("Wrong", Log(), filter_node=None)
+    plugin.depends_on = lambda pod, objects: answer
+    decision = Engine().decide(framework_of(plugin), make_pod("p"), Cache([make_node("a")]).snapshot())
+    assert decision.node is None
+    assert "Wrong" in decision.message
+    assert message in decision.message

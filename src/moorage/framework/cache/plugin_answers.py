@@ -23,7 +23,7 @@ from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import Plugin, Scores
 from moorage.framework.interface.filter_result import ALL, FilterResult
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.interface.status import SUCCESS, Code, Status
+from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status
 from moorage.framework.runtime.plan import ProfileCalls
 from moorage.framework.runtime.plugin_call import PluginCall
 
@@ -185,7 +185,11 @@ class SharedAnswers:
     ) -> PluginAnswers:
         """A plugin's answers for the pods of which it reads the same as of this one."""
         key = (plugin, depends_on.reads)
-        known = self._known.get(key)
+        try:
+            known = self._known.get(key)
+        except TypeError as error:
+            reason = f"returned reads that cannot be hashed: {error}"
+            raise PluginError(plugin, "depends_on", reason) from None
         if known is not None and known.hold(depends_on, snapshot):
             self._known.move_to_end(key)
             return known

@@ -66,7 +66,7 @@ class PluginResultCache:
             not self._tables or self._versions == versions_of(self._tables, snapshot)
         )
 
-    def undo_skips(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
+    def delete_state(self, cycle: CycleState, plugins: AbstractSet[str]) -> None:
         """Remove from a cycle the state that plugins prepared in their pre-filters."""
         for plugin in plugins & self._preparations.keys():
             for key in self._preparations[plugin].written:
@@ -99,6 +99,8 @@ class ResultCaches:
             depends_on = None if plugin in uncached else call(pod, snapshot.objects)
             if depends_on is None:
                 continue
+            if not isinstance(depends_on, DependsOn):
+                raise call.failed(f"returned {depends_on!r}; return a DependsOn, or None")
             dependencies[plugin] = depends_on
             if depends_on.reads is None:
                 preparations[plugin] = PluginPreparation(prepared)

@@ -69,7 +69,7 @@ def _stop_at(last: PluginCall, plan: ProfilePlan, cycle: CycleState) -> None:
     """End the attempt at a pre-filter: those after it count as not run, even if they are cached."""
     if cycle.results is not None:
         calls: Sequence[PluginCall] = plan.profile.enabled["pre_filter"]
-        cycle.results.undo_skips(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})
+        cycle.results.delete_state(cycle, {call.plugin for call in calls[calls.index(last) + 1 :]})
 
 
 def _go_list(names: list[str]) -> str:
