@@ -109,7 +109,7 @@ def test_what_is_of_use_is_kept_and_what_was_not_for_longest_is_dropped(
     assert [counter.is_kept for counter in asked] == [True, False, False, True]
     cache.put(make_pod("p", on="n0", labels={"app": "b"}))
     cache.snapshot()
-    assert pods(counts.counter_for(B), 1) == [1], "asked anew, counted anew"
+    assert pods(counts.counter_for(B), 1) == [1], "a dropped counter is made again"
 
 
 class RecordingQuery:

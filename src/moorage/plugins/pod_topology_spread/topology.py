@@ -143,7 +143,10 @@ class Topology:
         return counted
 
     def cells(self, most_pods: Sequence[int]) -> Cells | None:
-        """Cells for hosts with up to so many pods, by axis; None if there would be too many cells."""
+        """The cells of these topology keys; None if there would be too many.
+
+        most_pods: for each key, the largest number of pods on a node, if the key is the hostname.
+        """
         shape = tuple(
             _host_places(most) if is_host else column.size + 1
             for column, is_host, most in zip(self.columns, self.is_host, most_pods, strict=True)

@@ -29,7 +29,7 @@ def apiserver(
     kubeconfig: KubeconfigFile = DEFAULT_KUBECONFIG,
     authorization: AuthorizationMode = "AlwaysAllow",
     watch_history: Annotated[
-        int, typer.Option(help="So many changes of each resource can be watched from the past.", min=1)
+        int, typer.Option(help="Number of past changes of each resource from which a watch can start.", min=1)
     ] = 20_000,
     max_connections: Annotated[
         int,
