@@ -60,7 +60,7 @@ class CachedScores:
             self._by_row = not any(map(self._normalizes, plan.by_pods))
         self._catch_up(plan, cycle, pod)
         if self._open is None:
-            self._open = [call for call in plan.active if not self._is_cacheable(call)]
+            self._open = [call for call in plan.active if not self._is_in_totals(call)]
         totals = self._totals if nodes.rows is None else self._totals[nodes.rows]
         by_plugin: dict[str, Scores] = {}
         for call in self._open:
@@ -74,7 +74,7 @@ class CachedScores:
     def _normalizes(self, call: PluginCall) -> bool:
         return normalizes(self._plugins[call.plugin])
 
-    def _is_cacheable(self, call: PluginCall) -> bool:
+    def _is_in_totals(self, call: PluginCall) -> bool:
         """Whether a plugin's scores are in the totals already."""
         scored = self._scored.get(call.plugin)
         return scored is not None and (not scored.normalizes or scored.constant is not None)
