@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from moorage.cluster.pod_table import Disk, HostPort, PodTable
 from moorage.cluster.pods_on_node import PodsOnNode
 from moorage.cluster.resources import NATIVE_RESOURCES, ResourceColumns
 from moorage.cluster.row_log import RowLog
+
+D = TypeVar("D")
 
 
 class Snapshot:
@@ -76,6 +78,7 @@ class Snapshot:
         """The rows written recently, and those whose nominations changed."""
         self.node_changes = RowLog()
         """Of these, the rows whose node object was written."""
+        self._derived: dict[type[Any], Any] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -99,6 +102,16 @@ class Snapshot:
             rows = map(self.row_of.__getitem__, self._node_tree)
             self._search_order = np.fromiter(rows, np.intp, len(self))
         return self._search_order
+
+    def derived(self, kind: type[D]) -> D:
+        """Columns that are computed from those here, shared by all that read them; made on first use.
+
+        They are updated by their readers (`changes`), so that they cost nothing where none is called.
+        """
+        columns: D | None = self._derived.get(kind)
+        if columns is None:
+            columns = self._derived[kind] = kind()
+        return columns
 
     def pods_of(self, row: int) -> PodsOnNode:
         """The pods on a node."""

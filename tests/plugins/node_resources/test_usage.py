@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from moorage.config.args import UtilizationShapePoint
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins.node_resources import balanced_allocation
+from moorage.plugins.node_resources.free_columns import EXACT_MAX, FreeColumns
 from moorage.plugins.node_resources.scoring_strategies import strategy
-from moorage.plugins.node_resources.usage import EXACT_MAX, Capacity, ResourceUsage, ScoredRequests
+from moorage.plugins.node_resources.usage import ResourceUsage, ScoredRequests
 from tests.builders import make_framework, make_node, make_pod
 from tests.strategies import examples
 
@@ -43,8 +45,9 @@ def nodes_of_size(draw: st.DrawFn, largest: int) -> Node:
 def usage_of(pairs: list[tuple[Node, Node]], dtype: Any) -> ResourceUsage:
     allocatable = np.array([[node[lane][0] for node in pairs] for lane in (0, 1)], np.int64).astype(dtype)
     weights = np.maximum(1 * (allocatable[0] != 0) + 3 * (allocatable[1] != 0), 1).astype(dtype)
-    capacity = Capacity(allocatable, np.maximum(allocatable, 1), weights)
-    return ResourceUsage(capacity, [np.array([node[lane][1] for node in pairs], np.int64) for lane in (0, 1)])
+    free = np.array([[node[lane][0] - node[lane][1] for node in pairs] for lane in (0, 1)], np.int64)
+    divisor = np.maximum(allocatable, 1)
+    return ResourceUsage(list(allocatable), list(divisor), list(free.astype(dtype)), weights, len(pairs))
 
 
 @pytest.mark.hypothesis
@@ -56,7 +59,9 @@ def test_floats_score_as_integers_do(largest: int) -> None:
         st.tuples(*[st.sampled_from((0, 1, 2, COLUMN_MAX)) | st.integers(0, largest)] * 2),
     )
     def check(pairs: list[tuple[Node, Node]], requests: tuple[int, int]) -> None:
-        wanted = ScoredRequests((("cpu", 1), ("memory", 3)), requests, is_anything=True, is_node_local=True)
+        wanted = ScoredRequests(
+            (("cpu", 1), ("memory", 3)), requests, is_anything=True, is_node_local=True, lanes=(0, 1)
+        )
         floats, integers = usage_of(pairs, np.float64), usage_of(pairs, np.int64)
         for each in STRATEGIES:
             expected = [
@@ -83,7 +88,7 @@ def test_amounts_are_floats_only_where_that_is_exact(memory: int, dtype: type[An
     plugin: Any = make_framework("NodeResourcesFit").plugins["NodeResourcesFit"]
     pod = make_pod("p", requests={"memory": str(memory // 2)})
     usage = plugin._scored.usage(Nodes(cache.snapshot()), plugin._wanted(pod))
-    assert usage.capacity.allocatable.dtype == dtype
+    assert usage.allocatable[0].dtype == dtype
     scores = plugin.score(CycleState(), pod, Nodes(cache.snapshot()))
     assert scores.tolist() == [plugin.score_node(CycleState(), pod, NodeView(cache.snapshot(), 0))]
 
@@ -96,9 +101,9 @@ def test_the_balance_without_a_pod_is_kept_while_few_nodes_change(monkeypatch: p
     evaluated = []
     work_out = balanced_allocation._balance
 
-    def counting(used: NDArray[Any], capacity: Capacity) -> NDArray[np.int64]:
-        evaluated.append(used.shape[1])
-        return work_out(used, capacity)
+    def counting(usage: ResourceUsage, requests: Sequence[int]) -> NDArray[np.int64]:
+        evaluated.append(usage.count)
+        return work_out(usage, requests)
 
     monkeypatch.setattr(balanced_allocation, "_balance", counting)
     cache, plugin = Cache(make_node(f"n{number}") for number in range(20)), balanced()
@@ -133,6 +138,36 @@ def test_the_kept_balance_follows_pods_and_nodes() -> None:
     cache.put_node(make_node("n2", allocatable={"cpu": "2", "pods": "9"}))
     check()
     cache.remove_node("n0")
+    check()
+
+
+def test_free_columns_follow_pods_and_nodes() -> None:
+    cache = Cache(make_node(f"n{number}") for number in range(40))
+
+    def check() -> None:
+        snapshot = cache.snapshot()
+        kept, fresh = FreeColumns.of(snapshot), FreeColumns()
+        fresh._fill(snapshot)
+        for name in ("allocatable", "divisor", "free", "free_scoring", "free_pods"):
+            assert np.array_equal(getattr(kept, name), getattr(fresh, name)), name
+        assert kept.is_exact == fresh.is_exact
+        assert kept.is_even((0, 1)) == fresh.is_even((0, 1))
+
+    check()
+    cache.put_pod(make_pod("p", uid="p", on="n7", requests={"memory": "5Gi", "ephemeral-storage": "1Gi"}))
+    cache.put_pod(make_pod("q", uid="q", on="n8"))
+    check()
+    for number in range(40):
+        cache.put_pod(make_pod(f"r{number}", uid=f"r{number}", on=f"n{number}", requests={"cpu": "1"}))
+    check()
+    cache.put_node(make_node("n2", allocatable={"cpu": "2", "pods": "9"}))
+    assert not FreeColumns.of(cache.snapshot()).is_even((0, 1))
+    check()
+    cache.remove_node("n2")
+    assert FreeColumns.of(cache.snapshot()).is_even((0, 1))
+    check()
+    cache.put_node(make_node("n3", allocatable={"cpu": "2", "memory": str(EXACT_MAX + 1), "pods": "9"}))
+    assert not FreeColumns.of(cache.snapshot()).is_exact
     check()
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.api.remembered import IdentityCache
 from moorage.api.resource_requests import current_requests
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
@@ -23,7 +25,6 @@ from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.node_resources.usage import (
     Amounts,
-    Capacity,
     ResourceUsage,
     ScoredRequests,
     ScoredResources,
@@ -47,6 +48,7 @@ class NodeResourcesBalancedAllocation:
         names_and_weights = [(each.name, each.weight) for each in args.resources]
         devices = DeviceTotals(handle.objects)
         self._scored = ScoredResources(names_and_weights, devices, scoring_defaults=False, min_resources=2)
+        self._wanted = IdentityCache(self._requests)
         self._before = _BalanceColumn(self._scored)
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
@@ -59,7 +61,7 @@ class NodeResourcesBalancedAllocation:
         cycle.write(_WANTED, wanted)
         return None if wanted.is_anything else SKIP
 
-    def _wanted(self, pod: Pod) -> ScoredRequests:
+    def _requests(self, pod: Pod) -> ScoredRequests:
         return self._scored.wanted(current_requests(pod))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
@@ -69,7 +71,7 @@ class NodeResourcesBalancedAllocation:
             return np.zeros(len(nodes), np.int64)
         view = whole_columns(nodes)
         usage = self._scored.usage(view, wanted)
-        scores = _balance(usage.used(wanted.requests), usage.capacity)
+        scores = _balance(usage, wanted.requests)
         scores -= self._before.of(view, wanted, usage)
         scores += 3 * _HALF
         scores >>= 1
@@ -117,7 +119,7 @@ class _BalanceColumn:
 
 def _balance_without(usage: ResourceUsage) -> NDArray[np.int64]:
     """The balance of each node without a new pod. Shape (nodes,)."""
-    return _balance(usage.used([0] * len(usage.allocated)), usage.capacity)
+    return _balance(usage, [0] * len(usage.free))
 
 
 def _balance_of(fractions: list[float]) -> int:
@@ -133,24 +135,30 @@ def _balance_of(fractions: list[float]) -> int:
     return int((1.0 - deviation) * MAX_SCORE)
 
 
-def _balance(used: Amounts, capacity: Capacity) -> NDArray[np.int64]:
+def _balance(usage: ResourceUsage, requests: Sequence[int]) -> NDArray[np.int64]:
     """100 for equal fractions of every resource in use, less the more they deviate. Shape (nodes,)."""
-    fractions = used / capacity.divisor
-    if len(fractions) < 2:
-        return np.full(used.shape[1], MAX_SCORE, np.int64)
-    deviation = _deviation(fractions, capacity.allocatable)
+    if len(requests) < 2:
+        return np.full(usage.count, MAX_SCORE, np.int64)
+    fractions = [_fraction(usage, lane, request) for lane, request in enumerate(requests)]
+    deviation = _deviation(fractions, usage.allocatable)
     np.subtract(1.0, deviation, out=deviation)
     deviation *= MAX_SCORE
     return deviation.astype(np.int64)
 
 
-def _deviation(fractions: NDArray[np.float64], allocatable: Amounts) -> NDArray[np.float64]:
+def _fraction(usage: ResourceUsage, lane: int, request: int) -> NDArray[np.float64]:
+    """The fraction of a resource in use with a pod's request. Shape (nodes,)."""
+    used = usage.used(lane, request)
+    return np.divide(used, usage.divisor[lane], out=used if used.dtype == np.float64 else None)
+
+
+def _deviation(fractions: list[NDArray[np.float64]], allocatable: Sequence[Amounts]) -> NDArray[np.float64]:
     """The standard deviation over the resources each node has; 0 where it has none. Shape (nodes,)."""
     if len(fractions) == 2:
         return _half_distance(fractions[0], fractions[1])
     count: NDArray[np.int64] | int = len(fractions)
-    present = allocatable != 0
-    if not present.all():
+    present = [each != 0 for each in allocatable]
+    if not all(each.all() for each in present):
         count = np.maximum(np.count_nonzero(present, axis=0), 1)
     # A resource that a node does not have is a fraction of 0, which changes no sum.
     mean = sum(fractions[1:], fractions[0]) / count
@@ -159,12 +167,12 @@ def _deviation(fractions: NDArray[np.float64], allocatable: Amounts) -> NDArray[
     )
     deviation: NDArray[np.float64] = np.sqrt(squares / count)
     least = np.where(present, fractions, np.inf).min(axis=0)
-    return np.where(count == 2, _half_distance(fractions.max(axis=0), least), deviation)
+    return np.where(count == 2, _half_distance(np.max(fractions, axis=0), least), deviation)
 
 
 def _half_distance(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """The standard deviation of two values."""
     distance = first - second
     np.abs(distance, out=distance)
-    distance /= 2
+    distance *= 0.5
     return distance

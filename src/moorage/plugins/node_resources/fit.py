@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from moorage.api.devices import DeviceClass
 from moorage.api.names import is_extended_resource
 from moorage.api.node import Node
@@ -31,6 +36,7 @@ from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, Device
 from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, backing_class, can_be_backed
 from moorage.plugins.hint_helpers import Answer, explained, is_placed
 from moorage.plugins.node_resources import scoring_strategies as strategies
+from moorage.plugins.node_resources.free_columns import NATIVE_LANES, FreeColumns
 from moorage.plugins.node_resources.shortages import Shortages
 from moorage.plugins.node_resources.usage import ScoredRequests, ScoredResources, picked, whole_columns
 
@@ -184,14 +190,15 @@ class NodeResourcesFit:
         devices back is left to DynamicResources on nodes that have none of it themselves.
         """
         view, shortages = whole_columns(nodes), Shortages()
-        full = view.pod_count >= view.allowed_pods
-        if full.any():
-            shortages.add(picked(full, view, nodes), TOO_MANY_PODS)
+        room = _Room(view)
+        is_full = room.is_full()
+        if is_full.any():
+            shortages.add(picked(is_full, view, nodes), TOO_MANY_PODS)
         for name, amount in cycle.read_or(_REQUESTS, lambda: self._needed_by(pod)).items():
-            allocatable = view.allocatable(name)
-            short = allocatable - view.requested(name) < amount
+            short = room.free(name) < amount
             if not short.any():
                 continue
+            allocatable = view.allocatable(name)
             if _is_backed(name, view.objects):
                 short &= allocatable != 0
             too_small = short & (allocatable < amount)
@@ -235,6 +242,30 @@ class NodeResourcesFit:
         if not wanted.is_node_local:
             return int(self.score(cycle, pod, node.as_nodes())[0])
         return self._strategy.on_one(self._scored.usages_of(node, wanted))
+
+
+class _Room:
+    """What is free on nodes: from the columns that are kept for all nodes where that is exact."""
+
+    __slots__ = ("_columns", "_nodes")
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        columns = FreeColumns.of(nodes.snapshot) if nodes.hypothetical_pods is None else None
+        self._columns = columns if columns is not None and columns.is_exact else None
+
+    def is_full(self) -> NDArray[np.bool_]:
+        """Which nodes take no more pods."""
+        if self._columns is not None:
+            return self._nodes.pick(self._columns.free_pods) < 1
+        return self._nodes.pod_count >= self._nodes.allowed_pods
+
+    def free(self, resource: str) -> NDArray[Any]:
+        """What is free of a resource on each node; negative where more is requested than there is."""
+        lane = NATIVE_LANES.get(resource)
+        if self._columns is not None and lane is not None:
+            return self._nodes.pick(self._columns.free[lane])
+        return self._nodes.allocatable(resource) - self._nodes.requested(resource)
 
 
 def _free_resources(node: Node) -> dict[str, int]:

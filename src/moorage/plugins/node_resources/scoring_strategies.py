@@ -37,15 +37,18 @@ class WeightedMean:
 
     def on_all(self, usage: ResourceUsage, wanted: ScoredRequests) -> Scores:
         """The scores of nodes for a pod. Shape (nodes,)."""
-        amounts = usage.used(wanted.requests)
-        if not self._most:
-            np.subtract(usage.capacity.allocatable, amounts, out=amounts)
-        amounts *= MAX_SCORE
-        percents = _floor_divide(amounts, usage.capacity.divisor)
-        total = np.zeros_like(usage.capacity.weights)
-        for percent, (_, weight) in zip(percents, wanted.resources, strict=True):
-            total += percent if weight == 1 else percent * weight
-        return _floor_divide(total, usage.capacity.weights).astype(np.int64)
+        total: Amounts | None = None
+        amount_of = usage.used if self._most else usage.left
+        for lane, ((_, weight), request) in enumerate(zip(wanted.resources, wanted.requests, strict=True)):
+            percents = amount_of(lane, request)
+            percents *= MAX_SCORE
+            percents = _floor_divide(percents, usage.divisor[lane])
+            if weight != 1:
+                percents *= weight
+            total = percents if total is None else np.add(total, percents, out=total)
+        if total is None:
+            return np.zeros(usage.count, np.int64)
+        return _floor_divide(total, usage.weights).astype(np.int64)
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
         """The score of a node."""
@@ -67,14 +70,11 @@ class RequestedToCapacity:
 
     def on_all(self, usage: ResourceUsage, wanted: ScoredRequests) -> Scores:
         """The scores of nodes for a pod. Shape (nodes,)."""
-        capacity = usage.capacity
-        percents = _floor_divide(usage.used(wanted.requests) * _FULL, capacity.divisor).astype(np.intp)
-        total, weights = np.zeros((2, percents.shape[1]), np.int64)
-        for percent, allocatable, (_, weight) in zip(
-            percents, capacity.allocatable, wanted.resources, strict=True
-        ):
-            scored = self._table[percent]
-            is_counted = (scored > 0) & (allocatable != 0)
+        total, weights = np.zeros((2, usage.count), np.int64)
+        for lane, ((_, weight), request) in enumerate(zip(wanted.resources, wanted.requests, strict=True)):
+            percents = _floor_divide(usage.used(lane, request) * _FULL, usage.divisor[lane])
+            scored = self._table[percents.astype(np.intp)]
+            is_counted = (scored > 0) & (usage.allocatable[lane] != 0)
             total += scored * weight * is_counted
             weights += weight * is_counted
         return round_half_away(total / np.maximum(weights, 1))
@@ -91,8 +91,8 @@ class RequestedToCapacity:
         return int(mean) + (mean - int(mean) >= 0.5)
 
 
-def _floor_divide(amounts: Amounts, divisor: Amounts) -> Amounts:
-    """The quotients, rounded down, in the place of `amounts`; floats are exact within `EXACT_MAX`."""
+def _floor_divide(amounts: Amounts, divisor: Amounts | int) -> Amounts:
+    """The quotients, rounded down, in the place of `amounts`; see `free_columns`."""
     if amounts.dtype == np.int64:
         return np.floor_divide(amounts, divisor, out=amounts)
     return np.floor(np.divide(amounts, divisor, out=amounts), out=amounts)

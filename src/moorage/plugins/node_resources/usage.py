@@ -1,18 +1,10 @@
-"""What NodeResourcesFit and NodeResourcesBalancedAllocation share: how full nodes would be.
-
-Scores are quotients of amounts, rounded down. A division of float64 is several times faster than one of
-int64, and gives the same integers if no node has more than `EXACT_MAX` of a resource; otherwise integers are
-used. A quotient of integers a / b that is no integer is at least 1 / b below the next one, and rounding a
-quotient of up to 100 to float64 moves it by at most 2 ** -47: it stays below as long as b is below 2 ** 47.
-All amounts up to 100 * b are exact as long as that is below 2 ** 53; a sum of requests that is not exact is
-larger than b, and counts as b.
-"""
+"""What NodeResourcesFit and NodeResourcesBalancedAllocation share: how full nodes would be."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +12,12 @@ from numpy.typing import NDArray
 from moorage.api.names import is_scalar_resource
 from moorage.api.resource_requests import countable, whole_units
 from moorage.cluster.columns import clipped
-from moorage.cluster.row_reader import RowReader
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
-
-EXACT_MAX: Final = 1 << 46
-"""The largest allocatable amount (64 TiB of memory) for which scores may be computed with floats."""
+from moorage.plugins.node_resources.free_columns import NATIVE_LANES, FreeColumns
 
 Amounts = NDArray[Any]
-"""Amounts of resources as float64 where that is exact, as int64 otherwise. Shape (resources, nodes)."""
+"""Amounts of a resource as float64 where that is exact, as int64 otherwise. Shape (nodes,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,33 +35,34 @@ class ScoredRequests:
     """Whether the pod asks for any of the resources that are scored."""
     is_node_local: bool
     """Whether nodes' own rows are sufficient: no device can back the requested resources."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Capacity:
-    """What nodes have of the resources that count."""
-
-    allocatable: Amounts
-    divisor: Amounts
-    """The allocatable amount, made safe to divide by where there is none."""
-    weights: NDArray[Any]
-    """The sum of the weights of the resources a node has, at least 1. Shape (nodes,)."""
+    lanes: tuple[int, ...]
+    """The index of each of them in `NATIVE_LANES`; empty if there is none, or one is not among these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceUsage:
-    """What nodes have of the resources that count, and what is allocated of it."""
+    """What nodes have of the resources that count, and what is free of it; by resource."""
 
-    capacity: Capacity
-    allocated: list[NDArray[np.int64]]
-    """By resource, shape (nodes,)."""
+    allocatable: Sequence[Amounts]
+    divisor: Sequence[Amounts]
+    """The allocatable amount, made safe to divide by where there is none."""
+    free: Sequence[Amounts]
+    """The allocatable less the allocated amount; it may be negative."""
+    weights: Amounts | int
+    """The sum of the weights of the resources a node has, at least 1; one number if it is the same for all
+    nodes that have any."""
+    count: int
+    """Number of nodes."""
 
-    def used(self, requests: Sequence[int]) -> Amounts:
-        """What would be in use with these requests, at most what there is; a new array."""
-        used = np.empty_like(self.capacity.allocatable)
-        for lane, (allocated, request) in enumerate(zip(self.allocated, requests, strict=True)):
-            used[lane] = allocated + request if request else allocated
-        return np.minimum(used, self.capacity.allocatable, out=used)
+    def left(self, lane: int, request: int) -> Amounts:
+        """What would be left of a resource with a pod's request, at least 0; a new array."""
+        left: Amounts = self.free[lane] - request
+        return np.maximum(left, 0, out=left)
+
+    def used(self, lane: int, request: int) -> Amounts:
+        """What would be in use of a resource, at most what there is; a new array."""
+        left = self.left(lane, request)
+        return np.subtract(self.allocatable[lane], left, out=left)
 
 
 NodeUsage = tuple[int, int, int, int]
@@ -101,9 +91,6 @@ class ScoredResources:
         self._devices = devices
         self._scoring_defaults = scoring_defaults
         self._min_resources = min_resources
-        self._capacity: Capacity | None = None
-        """That of all nodes for pods that request no extended resource, kept until a node changes."""
-        self._nodes_reader = RowReader()
 
     def wanted(self, billionths: Mapping[str, int]) -> ScoredRequests:
         """A pod's requests, from those in billionths."""
@@ -115,41 +102,47 @@ class ScoredResources:
             if is_countable and (request or not is_scalar):
                 resources.append((name, weight))
                 requests.append(request)
-        return ScoredRequests(tuple(resources), tuple(requests), bool(wanted), not any(wanted))
+        is_native = all(name in NATIVE_LANES for name, _ in resources)
+        lanes = tuple(NATIVE_LANES[name] for name, _ in resources) if is_native else ()
+        return ScoredRequests(tuple(resources), tuple(requests), bool(wanted), not any(wanted), lanes)
 
     def usage(self, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
         """How full nodes are. A resource that a node does not have does not count there."""
+        if nodes.hypothetical_pods is None and wanted.lanes:
+            columns = FreeColumns.of(nodes.snapshot)
+            if columns.is_exact and columns.is_even(wanted.lanes):
+                return self._usage_in(columns, nodes, wanted)
+        return self._usage_of(nodes, wanted)
+
+    def _usage_in(self, columns: FreeColumns, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
+        """The usage of nodes that have all resources that count, or none."""
+        free = columns.free_scoring if self._scoring_defaults else columns.free
+        return ResourceUsage(
+            [nodes.pick(columns.allocatable[lane]) for lane in wanted.lanes],
+            [nodes.pick(columns.divisor[lane]) for lane in wanted.lanes],
+            [nodes.pick(free[lane]) for lane in wanted.lanes],
+            sum([weight for _, weight in wanted.resources]),
+            len(nodes),
+        )
+
+    def _usage_of(self, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
+        """The usage of any nodes, in integers."""
+        shape = len(wanted.resources), len(nodes)
+        allocatable, allocated = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         allocated_on = nodes.scoring_requested if self._scoring_defaults else nodes.requested
-        allocated = [allocated_on(name) for name, _ in wanted.resources]
-        if nodes.rows is None and wanted.is_node_local:
-            return ResourceUsage(self._whole_capacity(nodes, wanted), allocated)
-        allocatable = [nodes.allocatable(name) for name, _ in wanted.resources]
         for lane, (name, _) in enumerate(wanted.resources):
+            allocatable[lane], allocated[lane] = nodes.allocatable(name), allocated_on(name)
             backed = self._devices.of(name, nodes) if is_scalar_resource(name) else None
             if backed is not None:
                 none = allocatable[lane] == 0
                 allocatable[lane] = np.where(none, backed[0], allocatable[lane])
                 allocated[lane] = np.where(none, backed[1], allocated[lane])
-        return ResourceUsage(self._capacity_of(allocatable, wanted, len(nodes)), allocated)
-
-    def _whole_capacity(self, nodes: Nodes, wanted: ScoredRequests) -> Capacity:
-        changed = self._nodes_reader.new_rows(nodes.snapshot, nodes.snapshot.node_changes)
-        if self._capacity is None or changed is None or changed:
-            allocatable = [nodes.allocatable(name) for name, _ in wanted.resources]
-            self._capacity = self._capacity_of(allocatable, wanted, len(nodes))
-        return self._capacity
-
-    def _capacity_of(self, columns: list[NDArray[np.int64]], wanted: ScoredRequests, count: int) -> Capacity:
-        shape = len(columns), count
-        allocatable: Amounts = np.array(columns, np.int64).reshape(shape)
         if self._min_resources > 1:
             allocatable *= np.count_nonzero(allocatable, axis=0) >= self._min_resources
         weights = np.array([weight for _, weight in wanted.resources], np.int64) @ (allocatable != 0)
-        if allocatable.max(initial=0) <= EXACT_MAX:
-            allocatable = allocatable.astype(np.float64)
-        return Capacity(
-            allocatable, np.maximum(allocatable, 1), np.maximum(weights, 1).astype(allocatable.dtype)
-        )
+        free = np.where(allocatable, allocatable - allocated, 0)
+        divisor = np.maximum(allocatable, 1)
+        return ResourceUsage(list(allocatable), list(divisor), list(free), np.maximum(weights, 1), len(nodes))
 
     def usages_of(self, node: NodeView, wanted: ScoredRequests) -> list[NodeUsage]:
         """As `usage`, for one node, where no device can back a resource (`ScoredRequests.is_node_local`)."""
