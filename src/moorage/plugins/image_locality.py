@@ -9,7 +9,7 @@ from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
-from moorage.framework.interface.extension_points import MAX_SCORE, Scores
+from moorage.framework.interface.extension_points import MAX_SCORE, Scores, uniform_scores
 from moorage.framework.interface.nodes import Nodes
 
 _MEGABYTE = 1024 * 1024
@@ -41,9 +41,9 @@ class ImageLocality:
         containers, wanted = _container_count(pod), _image_names(pod)
         total_nodes = len(nodes.snapshot)
         known = [image for name in wanted if (image := nodes.snapshot.images.get(full_image_name(name)))]
-        present = np.zeros(len(nodes), np.int64)
         if not known:
-            return present
+            return uniform_scores(0, len(nodes))
+        present = np.zeros(len(nodes), np.int64)
         for image in known:
             spread = len(image.rows) / total_nodes
             present += int(image.size_bytes * spread) * nodes.pick(image.mask(total_nodes))

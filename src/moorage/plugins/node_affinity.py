@@ -24,7 +24,7 @@ from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
@@ -97,6 +97,8 @@ class NodeAffinity:
             return None
         affinity = pod.spec.affinity
         node_affinity = None if affinity is None else affinity.node_affinity
+        if node_affinity is None and not pod.spec.node_selector:
+            return NODE_FOR_ANY_POD
         return DependsOn(reads=(tuple(pod.spec.node_selector.items()), node_affinity))
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | AbstractSet[str] | None:

@@ -7,7 +7,7 @@ from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
@@ -50,7 +50,8 @@ class NodeDeclaredFeatures:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """What the node declares."""
-        return DependsOn(reads=required_features(pod))
+        required = required_features(pod)
+        return DependsOn(reads=required) if required else NODE_FOR_ANY_POD
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Skip pods that require no feature."""

@@ -7,7 +7,7 @@ from moorage.client.kinds import Kind
 from moorage.cluster.columns import ABSENT
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.nodes import Nodes, NodeView
@@ -30,7 +30,7 @@ class NodeName:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's name."""
-        return DependsOn(reads=pod.spec.node_name)
+        return DependsOn(reads=pod.spec.node_name) if pod.spec.node_name else NODE_FOR_ANY_POD
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Without spec.nodeName all nodes pass."""

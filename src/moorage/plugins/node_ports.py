@@ -7,7 +7,7 @@ from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import ANY_IP, HostPort, PodInfo
 from moorage.framework.interface.cycle_state import CycleState, StateKey
-from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.dependencies import NOT_CONCERNED, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
 from moorage.framework.interface.nodes import Nodes
@@ -58,7 +58,7 @@ class NodePorts:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The ports that pods have taken on the node."""
-        return DependsOn(pods=True, reads=PodInfo(pod).host_ports)
+        return DependsOn(pods=True, reads=PodInfo(pod).host_ports) if pod.host_ports else NOT_CONCERNED
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Skip pods without host ports."""

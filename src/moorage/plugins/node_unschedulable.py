@@ -8,7 +8,7 @@ from moorage.api.taints import UNSCHEDULABLE_TAINT, tolerated
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.nodes import Nodes, NodeView
@@ -45,7 +45,7 @@ class NodeUnschedulable:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node alone."""
-        return DependsOn(reads=pod.spec.tolerations)
+        return DependsOn(reads=pod.spec.tolerations) if pod.spec.tolerations else NODE_FOR_ANY_POD
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Pods that tolerate the unschedulable taint may go to a cordoned node."""

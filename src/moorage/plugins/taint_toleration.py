@@ -10,7 +10,7 @@ from moorage.api.taints import PREFER_NO_SCHEDULE, has_untolerated, tolerated
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.dependencies import DependsOn
+from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.filter_result import FilterResult, Reason, refuse_where
@@ -49,7 +49,7 @@ class TaintToleration:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's taints."""
-        return DependsOn(reads=pod.spec.tolerations)
+        return DependsOn(reads=pod.spec.tolerations) if pod.spec.tolerations else NODE_FOR_ANY_POD
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes with a NoSchedule or NoExecute taint that the pod does not tolerate."""

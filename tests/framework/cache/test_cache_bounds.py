@@ -29,7 +29,7 @@ def tolerating(number: int, count: int) -> Pod:
     [
         pytest.param(1, 10, 128, id="small pods"),
         pytest.param(200, 10, 10, id="large pods"),
-        pytest.param(1, 10_000, 4, id="many nodes"),
+        pytest.param(1, 10_000, 7, id="many nodes"),
     ],
 )
 def test_equivalence_classes_are_bounded_by_the_bytes_of_pods_and_rows(

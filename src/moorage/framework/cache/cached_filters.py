@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
+from moorage.framework.cache.filter_codes import FilterCodes, SharedFilterCodes
 from moorage.framework.cache.plugin_answers import PluginAnswers
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.diagnosis import Diagnosis, Refusal
-from moorage.framework.interface.filter_result import FilterResult, Reason
+from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.runtime.plan import FilterPlan
 from moorage.framework.runtime.plugin_call import PluginCall
@@ -48,16 +48,19 @@ def changes_since(position: int, snapshot: Snapshot, max_share: float) -> list[i
 class CachedFilters:
     """The results of one profile's filters for one equivalence class."""
 
-    def __init__(self, snapshot: Snapshot, priority: int, shared: Mapping[str, PluginAnswers]) -> None:
-        """shared: the plugins whose results are kept for other classes, too."""
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        priority: int,
+        shared: Mapping[str, PluginAnswers],
+        shared_codes: SharedFilterCodes,
+    ) -> None:
+        """shared: the plugins whose results are kept for other classes, too; shared_codes: their codes."""
         self._snapshot = snapshot
         self._priority = priority
         self._shared = shared
-        self._codes = np.zeros(0, np.int16)
-        """For each row 0, or why it was rejected: 1 + index into `_refusals`."""
-        self._refusals: list[Refusal] = []
-        self._known: dict[Refusal, int] = {}
-        self._passing: NDArray[np.intp] | None = None
+        self._shared_codes = shared_codes
+        self._results = FilterCodes()
         self._seen = self._nodes_seen = _NEVER
         self._filtered_by: list[str] = []
         self._plan: FilterPlan | None = None
@@ -77,26 +80,26 @@ class CachedFilters:
         calls = plan.cached
         self._check_plan(plan)
         self._catch_up(plan, cycle, pod)
-        codes = self._codes
+        results = self._results
         nominated_to = self._snapshot.nominated.node_of(pod.uid)
         own = None if nominated_to is None else self._snapshot.row_of.get(nominated_to)
         if own is not None:
-            codes = codes.copy()
-            codes[own] = self._code_without(calls, cycle, pod, own)
-        elif nodes.rows is None:
-            passing = self._rows_passing()
+            results = results.copy()
+            results.write(own, self._code_without(calls, cycle, pod, own))
+        if nodes.rows is None:
+            passing = results.passing()
             if passing is None:
                 return nodes
-            diagnosis.refuse_cached(nodes, codes, self._refusals)
+            diagnosis.refuse_cached(nodes, results.lend(), results.refusals)
             return Nodes(self._snapshot, passing)
-        here = nodes.pick(codes)
+        here = nodes.pick(results.codes)
         if not here.any():
             return nodes
-        diagnosis.refuse_cached(nodes, here, self._refusals)
+        diagnosis.refuse_cached(nodes, here, results.refusals)
         return nodes.where(here == 0)
 
     def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
-        """Bring `_codes` up to date."""
+        """Bring the results up to date."""
         snapshot, calls = self._snapshot, plan.cached
         changed = changes_since(self._seen, snapshot, plan.max_changed_share)
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
@@ -113,22 +116,21 @@ class CachedFilters:
 
     def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
         calls = plan.cached
+        results = self._results
         if len(changed) >= MIN_COLUMNAR_ROWS:
             rows = np.array(changed, np.intp)
-            self._codes[rows] = 0
+            results.write(rows, 0)
             self._filter_rows(calls, cycle, pod, rows)
             self._filter_nominated(calls, cycle, pod, changed)
             return
         nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
         for row in changed:
-            before = int(self._codes[row])
+            before = int(results.codes[row])
             # Where all filters passed, only the results of filters that depend on pods can have changed.
             is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
             code = self._filter_row(plan.by_pods if is_same_node else calls, cycle, pod, row, ())
             if code != before:
-                self._codes[row] = code
-                if not before or not code:
-                    self._passing = None
+                results.write(row, code)
         self._filter_nominated(calls, cycle, pod, changed)
 
     def _filter_nominated(
@@ -141,8 +143,7 @@ class CachedFilters:
         for row in rows:
             added = self._nominated_before(nominated.on(names[row]))
             if added and (code := self._filter_row(calls, cycle, pod, row, added)):
-                self._codes[row] = code
-                self._passing = None
+                self._results.write(row, code)
 
     def _nominated_before(self, nominated: tuple[PodInfo, ...], but: str = "") -> tuple[PodInfo, ...]:
         """The pods that count before those of this class."""
@@ -156,28 +157,21 @@ class CachedFilters:
 
     def _filter_all(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod) -> None:
         """Filter all nodes. Cached filters may see nodes that others rejected: the first rejection counts."""
-        rows = len(self._snapshot)
-        codes = self._codes = np.zeros(rows, np.int16)
-        everywhere, passing = Nodes(self._snapshot), rows
-        for number, call in enumerate(calls):
-            if passing * 2 < rows:
-                if passing:
-                    self._filter_rows(calls[number:], cycle, pod, np.flatnonzero(codes == 0))
+        snapshot = self._snapshot
+        results, rest = self._shared_codes.of(calls, self._shared, cycle, pod, snapshot)
+        self._results = results
+        everywhere = Nodes(snapshot)
+        for number, call in enumerate(rest):
+            passing = results.passing()
+            if passing is not None and len(passing) * 2 < len(snapshot):
+                if len(passing):
+                    self._filter_rows(rest[number:], cycle, pod, passing)
                 break
             answers = self._shared.get(call.plugin)
             if answers is None:
-                result = call.filter(cycle, pod, everywhere)
+                results.add(call.plugin, call.filter(cycle, pod, everywhere))
             else:
-                result = answers.filter(call, cycle, pod)
-            if result.codes is None or not result.codes.any():
-                continue
-            found = self._table(call.plugin, result)[result.codes]
-            if passing < rows:
-                np.copyto(codes, found, where=codes == 0)
-            else:
-                codes[:] = found
-            passing = rows - int(np.count_nonzero(codes))
-        self._passing = np.arange(rows) if passing == rows else None
+                results.add(call.plugin, answers.filter(call, cycle, pod))
 
     def _filter_rows(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: NDArray[np.intp]
@@ -189,15 +183,10 @@ class CachedFilters:
             if result.codes is None or not result.codes.any():
                 continue
             assert nodes.rows is not None
-            self._codes[nodes.rows] = self._table(call.plugin, result)[result.codes]
+            self._results.write(nodes.rows, self._results.table(call.plugin, result)[result.codes])
             nodes = nodes.where(result.codes == 0)
             if not len(nodes):
                 break
-        self._passing = None
-
-    def _table(self, plugin: str, result: FilterResult) -> NDArray[np.int16]:
-        """The codes here of a filter's reasons, by its own codes."""
-        return np.array([0, *(self._code(plugin, each) for each in result.reasons)], np.int16)
 
     def _filter_row(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, added: tuple[PodInfo, ...]
@@ -206,19 +195,5 @@ class CachedFilters:
         for call in calls:
             reason = call.filter_node(cycle, pod, view)
             if reason is not None:
-                return self._code(call.plugin, reason)
+                return self._results.code(call.plugin, reason)
         return 0
-
-    def _code(self, plugin: str, reason: Reason) -> int:
-        refusal = Refusal(plugin, reason)
-        code = self._known.get(refusal)
-        if code is None:
-            self._refusals.append(refusal)
-            code = self._known[refusal] = len(self._refusals)
-        return code
-
-    def _rows_passing(self) -> NDArray[np.intp] | None:
-        """The rows that passed all cached filters; None: all of them."""
-        if self._passing is None:
-            self._passing = np.flatnonzero(self._codes == 0)
-        return None if len(self._passing) == len(self._codes) else self._passing

@@ -32,8 +32,8 @@ _CLASS_BYTES: Final = 8192
 """Size of what a class holds, besides its pod and its rows."""
 _BYTES_PER_KEY_BYTE: Final = 16
 """Size of a class's pod, and of what plugins parse of it, for each byte of the class's key."""
-_ROW_BYTES: Final = 26
-"""Size of what a class holds for each node: filter results, the total score, and two plugins' scores."""
+_ROW_BYTES: Final = 14
+"""Size of what a class holds for each node: the filter result, the feasible rows, and the total score."""
 _MIN_CLASSES: Final = 16
 """Number of classes that are kept for any number of rows."""
 MAX_CLASS_BYTES: Final = 16_384

@@ -20,7 +20,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import DependsOn
-from moorage.framework.interface.extension_points import Plugin, Scores
+from moorage.framework.interface.extension_points import Plugin, Scores, is_uniform, uniform_scores
 from moorage.framework.interface.filter_result import ALL, FilterResult
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status
@@ -52,7 +52,7 @@ class NodeScores:
         """Determine whether all nodes have the same score."""
         raw = self.raw
         self.constant = None
-        if len(raw) and (raw == raw[0]).all():
+        if len(raw) and (is_uniform(raw) or (raw == raw[0]).all()):
             one = Nodes(snapshot, _ONE_ROW)
             self.constant = int(call.weighted(plugin, cycle, pod, one, raw[:1])[0])
 
@@ -127,11 +127,6 @@ class PluginAnswers:
         scores_bytes = 0 if scores is None or scores.constant is not None else scores.raw.nbytes
         return self._reads_bytes + codes_bytes + scores_bytes
 
-    @property
-    def has_results(self) -> bool:
-        """Whether filter results and scores are kept here, too."""
-        return not self.depends_on.pods
-
     def hold(self, depends_on: DependsOn, snapshot: Snapshot) -> bool:
         """Whether the answers are for that snapshot, and nothing relevant outside its rows has changed."""
         return (
@@ -159,7 +154,7 @@ class PluginAnswers:
             scores = self._scores = NodeScores(self.depends_on, raw, normalizes(self._plugin))
             scores.find_constant(call, self._plugin, cycle, pod, snapshot)
             if scores.constant is not None:
-                scores.raw = np.broadcast_to(raw[:1].copy(), raw.shape)
+                scores.raw = uniform_scores(int(raw[0]), len(raw))
             self._scores_seen, self._images_seen = position, images
         return scores
 
@@ -177,6 +172,8 @@ class SharedAnswers:
         self._pre_scores = {call.plugin: call for call in profile.by_method["pre_score"]}
         self._plugins = plugins
         self._known: OrderedDict[tuple[str, object], PluginAnswers] = OrderedDict()
+        self._recent: dict[str, PluginAnswers] = {}
+        """The answers of each plugin that were used last."""
         self._uncounted = 0
         """Answers that were made since the last time their sizes were added up."""
 
@@ -184,15 +181,27 @@ class SharedAnswers:
         self, plugin: str, depends_on: DependsOn, pod: Pod, snapshot: Snapshot, *, is_sampled: bool
     ) -> PluginAnswers:
         """A plugin's answers for the pods of which it reads the same as of this one."""
+        recent = self._recent.get(plugin)
+        # Plugins return the same object for all pods of which they read nothing.
+        if recent is not None and recent.depends_on is depends_on and recent.hold(depends_on, snapshot):
+            return recent
         key = (plugin, depends_on.reads)
         try:
             known = self._known.get(key)
         except TypeError as error:
             reason = f"returned reads that cannot be hashed: {error}"
             raise PluginError(plugin, "depends_on", reason) from None
-        if known is not None and known.hold(depends_on, snapshot):
+        if known is None or not known.hold(depends_on, snapshot):
+            known = self._known[key] = self._make(plugin, depends_on, pod, snapshot, is_sampled=is_sampled)
+            self._make_room()
+        else:
             self._known.move_to_end(key)
-            return known
+        self._recent[plugin] = known
+        return known
+
+    def _make(
+        self, plugin: str, depends_on: DependsOn, pod: Pod, snapshot: Snapshot, *, is_sampled: bool
+    ) -> PluginAnswers:
         made = PluginAnswers(self._plugins[plugin], depends_on, snapshot)
         made.preparation.state.is_sampled = is_sampled
         everywhere = Nodes(snapshot)
@@ -200,8 +209,6 @@ class SharedAnswers:
             made.preparation.pre_filter(call, pod, everywhere)
         if call := self._pre_scores.get(plugin):
             made.preparation.pre_score(call, pod, everywhere)
-        self._known[key] = made
-        self._make_room()
         return made
 
     def _make_room(self) -> None:

@@ -16,6 +16,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.cached_filters import CachedFilters
 from moorage.framework.cache.cached_scores import CachedScores
+from moorage.framework.cache.filter_codes import SharedFilterCodes
 from moorage.framework.cache.plugin_answers import (
     PluginAnswers,
     PluginPreparation,
@@ -26,7 +27,7 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import Plugin
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.runtime.plan import Plans, ProfileCalls, ProfilePlan
+from moorage.framework.runtime.plan import Plans, ProfileCalls, ProfilePlan, traits_of
 
 
 class PluginResultCache:
@@ -81,6 +82,7 @@ class ResultCaches:
         self._plugins = plugins
         self._plans = Plans(profile)
         self._shared = SharedAnswers(profile, plugins)
+        self._shared_codes = SharedFilterCodes()
 
     def make(self, pod: Pod, snapshot: Snapshot, *, is_sampled: bool) -> PluginResultCache:
         """The result cache of a pod's equivalence class; runs pre_filter and pre_score of cached plugins.
@@ -91,6 +93,7 @@ class ResultCaches:
         dependencies: dict[str, DependsOn] = {}
         shared: dict[str, PluginAnswers] = {}
         preparations: dict[str, PluginPreparation] = {}
+        own: dict[str, PluginPreparation] = {}
         prepared = CycleState()
         prepared.is_sampled = is_sampled
         uncached = self._profile.outside if pod.has_claims else frozenset()
@@ -103,13 +106,14 @@ class ResultCaches:
                 raise call.failed(f"returned {depends_on!r}; return a DependsOn, or None")
             dependencies[plugin] = depends_on
             if depends_on.reads is None:
-                preparations[plugin] = PluginPreparation(prepared)
-            else:
-                answers = self._shared.of(plugin, depends_on, pod, snapshot, is_sampled=is_sampled)
-                preparations[plugin] = answers.preparation
-                if answers.has_results:
-                    shared[plugin] = answers
-        self._prepare(pod, snapshot, prepared, preparations)
+                own[plugin] = preparations[plugin] = PluginPreparation(prepared)
+                continue
+            answers = self._shared.of(plugin, depends_on, pod, snapshot, is_sampled=is_sampled)
+            preparations[plugin] = answers.preparation
+            prepared.inherit(answers.preparation.state)
+            if not depends_on.pods:
+                shared[plugin] = answers
+        self._prepare(pod, snapshot, own)
         for plugin in [plugin for plugin, each in preparations.items() if not each.is_cached]:
             del dependencies[plugin]
             shared.pop(plugin, None)
@@ -119,24 +123,12 @@ class ResultCaches:
             prepared,
             preparations,
             dependencies.values(),
-            CachedFilters(snapshot, pod.priority, shared),
+            CachedFilters(snapshot, pod.priority, shared, self._shared_codes),
             CachedScores(snapshot, dependencies, self._plugins, shared),
         )
 
-    def _prepare(
-        self,
-        pod: Pod,
-        snapshot: Snapshot,
-        prepared: CycleState,
-        preparations: Mapping[str, PluginPreparation],
-    ) -> None:
-        """Prepare the plugins whose answers are not shared, with the state of those that are."""
-        own = {}
-        for plugin, each in preparations.items():
-            if each.state is prepared:
-                own[plugin] = each
-            else:
-                prepared.inherit(each.state)
+    def _prepare(self, pod: Pod, snapshot: Snapshot, own: Mapping[str, PluginPreparation]) -> None:
+        """Prepare the plugins whose answers are not shared."""
         everywhere = Nodes(snapshot)
         for call in self._profile.by_method["pre_filter"]:
             if (preparation := own.get(call.plugin)) is not None:
@@ -148,10 +140,15 @@ class ResultCaches:
     def _plan(
         self, dependencies: Mapping[str, DependsOn], preparations: Mapping[str, PluginPreparation]
     ) -> ProfilePlan:
-        return self._plans.of(
-            frozenset(dependencies),
-            frozenset([plugin for plugin, each in dependencies.items() if each.pods]),
-            frozenset([plugin for plugin in dependencies if preparations[plugin].skips_filter]),
-            frozenset([plugin for plugin in dependencies if preparations[plugin].skips_score]),
-            frozenset([plugin for plugin, each in dependencies.items() if not each.runs_after_filter]),
-        )
+        traits = bytearray(len(self._profile.depending))
+        for number, call in enumerate(self._profile.depending):
+            depends_on = dependencies.get(call.plugin)
+            if depends_on is not None:
+                preparation = preparations[call.plugin]
+                traits[number] = traits_of(
+                    by_pods=depends_on.pods,
+                    skips_filter=preparation.skips_filter,
+                    skips_score=preparation.skips_score,
+                    runs_after_filter=depends_on.runs_after_filter,
+                )
+        return self._plans.of(bytes(traits))

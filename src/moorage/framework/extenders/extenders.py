@@ -161,7 +161,7 @@ class Extenders(Sequence[Extender]):
         asked = [each for each in self._all if each.is_interested(pod)]
         answers = await asyncio.gather(*(self._prioritized(each, pod, nodes) for each in asked))
         place_of = {name: place for place, name in enumerate(nodes.names)}
-        totals = table.totals.copy()
+        totals = table.totals.astype(np.int64)
         is_scored = np.zeros(len(nodes), np.int64)
         by_extender: dict[str, Scores] = {}
         for extender, answer in zip(asked, answers, strict=True):

@@ -73,9 +73,9 @@ class Diagnosis:
         self.plugins.add(plugin)
 
     def refuse_cached(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
-        """Record cached results of nodes, which may change later: 0, or 1 + index into `refusals`."""
+        """Record cached results of nodes: 0, or 1 + index into `refusals`. The codes must not change."""
         self._flush_cached()
-        self._cached = (nodes, codes.copy(), refusals)
+        self._cached = (nodes, codes, refusals)
 
     def _flush_cached(self) -> None:
         if self._cached is None:

@@ -51,6 +51,18 @@ MIN_SCORE, MAX_SCORE = 0, 100
 Scores = NDArray[np.int64]
 
 
+def uniform_scores(score: int, count: int) -> Scores:
+    """The same score for all nodes, stored once; read-only."""
+    scores: Scores = np.ndarray((count,), np.int64, np.array([score], np.int64).data, 0, (0,))
+    scores.flags.writeable = False
+    return scores
+
+
+def is_uniform(scores: Scores) -> bool:
+    """Whether scores are stored as one number; false for an array of equal numbers."""
+    return scores.strides == (0,)
+
+
 class Plugin(Protocol):
     """What every plugin has: the name used in configurations and error messages."""
 

@@ -45,6 +45,8 @@ _MAX_CHANGED_SHARE: Final = 1 / 16
 """Share of changed nodes from which on whole columns are cheaper than picking rows from them."""
 _MAX_CHANGED_SHARE_OUTSIDE: Final = 1 / 4
 """The same where a plugin from outside takes part, which may look at one node at a time."""
+_CACHED, _BY_PODS, _SKIPS_FILTER, _SKIPS_SCORE, _ENDS_AFTER_FILTER = 1, 2, 4, 8, 16
+"""The traits of a cached plugin."""
 _MAX_PLANS: Final = 1024
 """Maximum number of plans that are kept; a few dozen occur, unless pods are made to differ in every way."""
 
@@ -218,26 +220,36 @@ class Plans:
 
     def __init__(self, profile: ProfileCalls) -> None:
         self.profile = profile
-        self._known: dict[tuple[frozenset[str], ...], ProfilePlan] = {}
+        self._known: dict[bytes, ProfilePlan] = {}
 
-    def of(
-        self,
-        cached: frozenset[str],
-        by_pods: frozenset[str],
-        skipped_filters: frozenset[str],
-        skipped_scores: frozenset[str],
-        not_after_filter: frozenset[str],
-    ) -> ProfilePlan:
-        """The plan where some plugins are cached, and others, or the same, are left out."""
-        key = (cached, by_pods, skipped_filters, skipped_scores, not_after_filter)
-        plan = self._known.get(key)
+    def of(self, traits: bytes) -> ProfilePlan:
+        """The plan for the traits of the plugins in `ProfileCalls.depending`; 0: not cached (`traits_of`)."""
+        plan = self._known.get(traits)
         if plan is None:
             if len(self._known) >= _MAX_PLANS:
                 self._known.clear()
-            left_out = {
-                CallDecision.PRE_FILTER_SKIPPED: skipped_filters,
-                CallDecision.PRE_SCORE_SKIPPED: skipped_scores,
-                CallDecision.NOT_AFTER_FILTER: not_after_filter,
-            }
-            plan = self._known[key] = ProfilePlan(self.profile, cached, by_pods, left_out)
+            plan = self._known[traits] = self._make(traits)
         return plan
+
+    def _make(self, traits: bytes) -> ProfilePlan:
+        def having(trait: int) -> frozenset[str]:
+            pairs = zip(self.profile.depending, traits, strict=True)
+            return frozenset(call.plugin for call, own in pairs if own & trait)
+
+        left_out = {
+            CallDecision.PRE_FILTER_SKIPPED: having(_SKIPS_FILTER),
+            CallDecision.PRE_SCORE_SKIPPED: having(_SKIPS_SCORE),
+            CallDecision.NOT_AFTER_FILTER: having(_ENDS_AFTER_FILTER),
+        }
+        return ProfilePlan(self.profile, having(_CACHED), having(_BY_PODS), left_out)
+
+
+def traits_of(*, by_pods: bool, skips_filter: bool, skips_score: bool, runs_after_filter: bool) -> int:
+    """What a plan depends on of a plugin that is cached, as bits of a byte."""
+    return (
+        _CACHED
+        + by_pods * _BY_PODS
+        + skips_filter * _SKIPS_FILTER
+        + skips_score * _SKIPS_SCORE
+        + (not runs_after_filter) * _ENDS_AFTER_FILTER
+    )
