@@ -218,7 +218,7 @@ class PodTopologySpread:
 class _ClassState:
     """The cache of one equivalence class."""
 
-    __slots__ = ("_spread", "_spread_scores", "hard", "is_named", "soft")
+    __slots__ = ("_hard_size", "_soft_size", "_spread", "_spread_scores", "hard", "is_named", "soft")
 
     def __init__(self, hard: TemplateConstraints, soft: TemplateConstraints, *, is_named: bool) -> None:
         self.hard = hard
@@ -227,17 +227,20 @@ class _ClassState:
         """Whether each pod requires another node by name: then other nodes' pods count for each."""
         self._spread: IncrementalSpread | None = None
         self._spread_scores: IncrementalSpreadScores | None = None
+        self._hard_size = self._soft_size = 0
+        """The sizes of these two, as a number of rows."""
 
     def spread(
         self, incremental: IncrementalCounts, pod: Pod, hard: tuple[SpreadConstraint, ...]
     ) -> IncrementalSpread:
         """The hard constraints, with what they count now."""
-        self._use(incremental, hard)
         spread = self._spread
         if spread is None or not spread.is_valid_for(incremental, hard):
             spread = self._spread = IncrementalSpread(incremental, pod, hard)
         else:
             spread.catch_up()
+        self._hard_size = len(incremental.snapshot) * (1 + len(hard))
+        self._use(incremental)
         return spread
 
     def spread_scores(
@@ -249,7 +252,6 @@ class _ClassState:
         needs_all_keys: bool,
     ) -> IncrementalSpreadScores:
         """The soft constraints, with what they count now."""
-        self._use(incremental, soft)
         spread_scores = self._spread_scores
         if (
             spread_scores is None
@@ -258,14 +260,17 @@ class _ClassState:
         ):
             spread_scores = IncrementalSpreadScores(incremental, pod, soft, needs_all_keys=needs_all_keys)
             self._spread_scores = spread_scores
+        self._soft_size = spread_scores.size
+        self._use(incremental)
         return spread_scores
 
-    def _use(self, incremental: IncrementalCounts, constraints: tuple[SpreadConstraint, ...]) -> None:
-        incremental.recent_results.use(self, len(incremental.snapshot) * (1 + len(constraints)))
+    def _use(self, incremental: IncrementalCounts) -> None:
+        incremental.recent_results.use(self, self._hard_size + self._soft_size)
 
     def release(self) -> None:
         """Drop all results by row; constraints are kept."""
         self._spread = self._spread_scores = None
+        self._hard_size = self._soft_size = 0
 
 
 def _counts_near(other: Pod, pod: Pod) -> bool:

@@ -193,11 +193,15 @@ class IncrementalSpreadScores:
         self._topology = topology = shared_topology(incremental, soft, needs_all_keys=needs_all_keys)
         nodes = Nodes(incremental.snapshot)
         self._axes: list[_Axis] = []
+        self.size = 0
+        """The size of what is kept for this class alone, as a number of rows."""
         for number, constraint in enumerate(soft):
             counter = incremental.classes.counter_for(constraint.counted(pod))
             domains = None
             if not topology.is_host[number]:
-                domains = topology.counted(number, constraint.included(pod, nodes))
+                included = constraint.included(pod, nodes)
+                domains = topology.counted(number, included)
+                self.size += domains.column.size + (0 if included is None else len(nodes))
             self._axes.append(_Axis(constraint, counter, domains))
         self._cells: Cells | None = topology.cells([axis.most_pods for axis in self._axes])
         """None if there would be too many cells."""
@@ -205,6 +209,7 @@ class IncrementalSpreadScores:
         """The cell of every row; None: as in `_cells`, because hosts do not matter."""
         if self._cells is not None and any(topology.is_host):
             self._of_rows = self._moved_by_pods(self._cells)
+            self.size += 2 * len(nodes)
         self._seen: FeasibleCells | None = None
         """The nodes of the last call, if hosts matter: often the same again."""
 

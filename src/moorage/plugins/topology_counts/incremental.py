@@ -108,7 +108,7 @@ class RecentResults:
 
     def use(self, results: ClassResults, size: int) -> None:
         """Record a use of results, and release those that were not used for longest. size: as rows."""
-        if results is self._last:
+        if results is self._last and size == self._sizes.get(results):
             return
         self._last = results
         self._size += size - self._sizes.pop(results, 0)
