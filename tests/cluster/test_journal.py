@@ -82,3 +82,15 @@ def test_pods_of_one_class_share_the_value_by_which_it_is_known() -> None:
         moves = journal.since(0) or []
         assert [move.sign for move in moves] == [1, 1, -1]
         assert len({id(move.value) for move in moves}) == 1
+
+
+def test_rows_as_an_array_are_the_same_rows_each_once() -> None:
+    log = RowLog()
+    for row in (7, 3, 7, 5, 3):
+        log.note(row)
+    rows = log.array_since(log.position - 4, 10)
+    assert rows is not None
+    assert rows.tolist() == sorted(log.since(log.position - 4) or [])
+    assert log.array_since(-1, 10) is None
+    log.start_over()
+    assert log.array_since(log.position - 1, 10) is None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from array import array
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from moorage.cluster.journal import Journal
 
@@ -17,6 +21,7 @@ class RowLog(Journal[int]):
 
     def __init__(self) -> None:
         super().__init__(_KEPT_WRITES)
+        self._entries: Any = array("q")
 
     def since(self, position: int) -> list[int] | None:
         """The rows written since a position, each once; None if unknown: any row may have changed."""
@@ -24,10 +29,19 @@ class RowLog(Journal[int]):
         first = len(self._entries) - (self.position - position)
         if first < 0:
             return None
-        rows = self._entries[first:]
+        rows: list[int] = self._entries[first:].tolist()
         return rows if len(rows) < 2 else list(dict.fromkeys(rows))
+
+    def array_since(self, position: int, size: int) -> NDArray[np.intp] | None:
+        """The same as an array, for many rows. size: the number of all rows."""
+        first = len(self._entries) - (self.position - position)
+        if first < 0:
+            return None
+        is_written = np.zeros(size, np.bool_)
+        is_written[np.frombuffer(self._entries[first:], np.int64)] = True
+        return np.flatnonzero(is_written)
 
     def start_over(self) -> None:
         """Rows were added, removed or moved: no derived state by row is valid any more."""
         self.position += 1
-        self._entries.clear()
+        del self._entries[:]

@@ -316,12 +316,12 @@ def count_calls(call: PluginCall, called: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("placed", "scored"), [(3, 3), (13, 13), (40, 400)], ids=["few changes", "some changes", "many changes"]
+    ("placed", "scored"), [(3, 3), (13, 13), (40, 1000)], ids=["few changes", "some changes", "many changes"]
 )
 def test_many_changes_are_evaluated_as_whole_columns(placed: int, scored: int) -> None:
-    """Picking rows from columns costs more than the columns, from a sixteenth of the nodes on."""
+    """Picking rows from columns costs more than the columns, from a sixty-fourth of the nodes on."""
     framework, engine = make_framework(), Engine()
-    cache = Cache(make_node(f"n{number}", allocatable={"cpu": "64", "pods": "110"}) for number in range(400))
+    cache = Cache(make_node(f"n{number}", allocatable={"cpu": "64", "pods": "110"}) for number in range(1000))
     seen: list[int] = []
     for call in framework.at("score"):
         if call.plugin == "NodeResourcesFit":

@@ -33,16 +33,23 @@ _NEVER: Final = -1
 """Log position before the first write; forces a full evaluation."""
 
 
-def changes_since(position: int, snapshot: Snapshot, max_share: float) -> list[int] | None:
+Rows = list[int] | NDArray[np.intp]
+"""Rows of a snapshot, each once: a list if they are few."""
+
+
+def changes_since(position: int, snapshot: Snapshot, max_share: float) -> Rows | None:
     """The rows that changed since a position; None if all nodes are to be evaluated again.
 
     max_share: the share of nodes up to which only the changed ones are.
     """
     log = snapshot.changes
     writes = log.position - position
-    if writes > MIN_COLUMNAR_ROWS and writes > max_share * len(snapshot):
+    if writes <= MIN_COLUMNAR_ROWS:
+        return log.since(position)
+    if writes > max_share * len(snapshot):
         return None
-    return log.since(position)
+    rows = log.array_since(position, len(snapshot))
+    return rows if rows is None or len(rows) >= MIN_COLUMNAR_ROWS else rows.tolist()
 
 
 class CachedFilters:
@@ -109,16 +116,16 @@ class CachedFilters:
                 names = (name for name, _ in snapshot.nominated.items())
                 rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
                 self._filter_nominated(calls, cycle, pod, rows)
-        elif changed:
+        elif len(changed):
             self._refilter(plan, cycle, pod, changed)
         self._seen = snapshot.changes.position
         self._nodes_seen = snapshot.node_changes.position
 
-    def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+    def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: Rows) -> None:
         calls = plan.cached
         results = self._results
         if len(changed) >= MIN_COLUMNAR_ROWS:
-            rows = np.array(changed, np.intp)
+            rows = np.asarray(changed, np.intp)
             results.write(rows, 0)
             self._filter_rows(calls, cycle, pod, rows)
             self._filter_nominated(calls, cycle, pod, changed)
@@ -133,14 +140,12 @@ class CachedFilters:
                 results.write(row, code)
         self._filter_nominated(calls, cycle, pod, changed)
 
-    def _filter_nominated(
-        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: list[int]
-    ) -> None:
+    def _filter_nominated(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: Rows) -> None:
         """Filter nodes a second time, with the pods nominated to them added."""
         nominated, names = self._snapshot.nominated, self._snapshot.names
         if not nominated:
             return
-        for row in rows:
+        for row in np.asarray(rows).tolist():
             added = self._nominated_before(nominated.on(names[row]))
             if added and (code := self._filter_row(calls, cycle, pod, row, added)):
                 self._results.write(row, code)

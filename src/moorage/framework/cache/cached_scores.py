@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
-from moorage.framework.cache.cached_filters import MIN_COLUMNAR_ROWS, changes_since
+from moorage.framework.cache.cached_filters import MIN_COLUMNAR_ROWS, Rows, changes_since
 from moorage.framework.cache.plugin_answers import NodeScores, PluginAnswers, normalizes
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
@@ -125,10 +125,10 @@ class CachedScores:
             self._score_all(plan, cycle, pod)
         else:
             stale_images = self._images_seen != snapshot.images.version
-            nodes_changed = snapshot.node_changes.since(self._nodes_seen) if changed else ()
+            nodes_changed = snapshot.node_changes.since(self._nodes_seen) if len(changed) else ()
             if stale_images or nodes_changed is None or nodes_changed:
                 self._rescore_nodes(plan, cycle, pod, changed, stale_images=stale_images)
-            elif changed:
+            elif len(changed):
                 self._rescore(plan, cycle, pod, changed)
         self._images_seen = snapshot.images.version
         self._seen = snapshot.changes.position
@@ -177,7 +177,7 @@ class CachedScores:
         self._varying = varying
         self._find_open(plan)
 
-    def _rescore(self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+    def _rescore(self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: Rows) -> None:
         """Score again the nodes where only pods have changed."""
         if len(self._summed) < len(plan.by_pods):
             for call in plan.by_pods:
@@ -187,7 +187,7 @@ class CachedScores:
         self._sum_rows(cycle, pod, changed)
 
     def _rescore_nodes(
-        self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: list[int], *, stale_images: bool
+        self, plan: ScorePlan, cycle: CycleState, pod: Pod, changed: Rows, *, stale_images: bool
     ) -> None:
         """Score again the nodes where anything has changed."""
         for call in plan.cached:
@@ -196,14 +196,14 @@ class CachedScores:
                 continue
             if call.plugin in self._shared or (stale_images and kept.depends_on.images):
                 self._kept[call.plugin] = self._kept_scores(call, cycle, pod)
-            elif changed:
+            elif len(changed):
                 self._rescore_kept(call, cycle, pod, changed)
         self._update_totals(plan)
         self._sum_rows(cycle, pod, changed)
 
-    def _rescore_kept(self, call: PluginCall, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+    def _rescore_kept(self, call: PluginCall, cycle: CycleState, pod: Pod, changed: Rows) -> None:
         """Score some nodes again by a plugin whose scores are kept for this class alone."""
-        kept, rows = self._kept[call.plugin], np.array(changed, np.intp)
+        kept, rows = self._kept[call.plugin], np.asarray(changed, np.intp)
         kept.raw[rows] = call.score(cycle, pod, Nodes(self._snapshot, rows))
         self._find_constant(call, kept, cycle, pod)
 
@@ -221,7 +221,7 @@ class CachedScores:
             if id(kept) not in before:
                 self._totals += kept.raw * weight
 
-    def _sum_rows(self, cycle: CycleState, pod: Pod, changed: list[int]) -> None:
+    def _sum_rows(self, cycle: CycleState, pod: Pod, changed: Rows) -> None:
         """Add up the totals of some nodes."""
         if len(changed) < MIN_COLUMNAR_ROWS:
             for row in changed:
@@ -232,7 +232,7 @@ class CachedScores:
                     total += call.score_node(cycle, pod, view) * call.weight
                 self._totals[row] = total
             return
-        rows = np.array(changed, np.intp)
+        rows = np.asarray(changed, np.intp)
         nodes = Nodes(self._snapshot, rows)
         totals = np.full(len(rows), self._constant, np.int64)
         for kept, weight in self._varying:

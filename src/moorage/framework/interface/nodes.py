@@ -255,7 +255,7 @@ class Nodes:
 
     def pick(self, column: NDArray[Any]) -> NDArray[Any]:
         """A whole column's entries for these nodes: the last axis goes from rows to nodes."""
-        return column if self.rows is None else column[..., self.rows]
+        return column if self.rows is None else column.take(self.rows, -1)
 
     # Columns
 

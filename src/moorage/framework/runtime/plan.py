@@ -41,7 +41,7 @@ _REASONS: Final[Mapping[str, tuple[CallDecision, ...]]] = {
 }
 """Why plugins are left out, by extension point."""
 _CACHED_POINTS: Final = frozenset(("pre_filter", "filter", "pre_score", "score"))
-_MAX_CHANGED_SHARE: Final = 1 / 16
+_MAX_CHANGED_SHARE: Final = 1 / 64
 """Share of changed nodes from which on whole columns are cheaper than picking rows from them."""
 _MAX_CHANGED_SHARE_OUTSIDE: Final = 1 / 4
 """The same where a plugin from outside takes part, which may look at one node at a time."""
