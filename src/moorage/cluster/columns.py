@@ -209,7 +209,7 @@ class CodeColumn(Generic[V]):
         self._codes.drop(row)
 
     def __setitem__(self, row: int, value: V | None) -> None:
-        old = int(self._codes.values[row])
+        old = self._codes.values.item(row)
         new = ABSENT if value is None else self.vocabulary.acquire(value)
         if old != ABSENT:
             self.vocabulary.release(old)

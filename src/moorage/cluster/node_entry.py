@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -41,9 +40,9 @@ class NodeEntry:
         """What the pods request; replaced, not changed: the snapshot keeps it until it is written again."""
         self.scoring_cpu_milli = 0
         self.scoring_memory = 0
-        self.ports: Counter[HostPort] = Counter()
-        self.claims: Counter[str] = Counter()
-        self.disks: Counter[Disk] = Counter()
+        self.ports: dict[HostPort, int] = {}
+        self.claims: dict[str, int] = {}
+        self.disks: dict[Disk, int] = {}
 
     def add(self, info: PodInfo) -> None:
         """Add a pod."""
@@ -81,8 +80,10 @@ class NodeEntry:
             _tally(self.disks, info.disks, sign)
 
 
-def _tally(counter: Counter[V], items: frozenset[V], sign: int) -> None:
+def _tally(counts: dict[V, int], items: frozenset[V], sign: int) -> None:
     for item in items:
-        counter[item] += sign
-        if not counter[item]:
-            del counter[item]
+        count = counts.get(item, 0) + sign
+        if count:
+            counts[item] = count
+        else:
+            del counts[item]

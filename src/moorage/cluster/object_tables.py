@@ -36,7 +36,8 @@ class ObjectTable(Generic[T]):
 
     def put(self, item: T) -> None:
         """Add or replace an object, as sent by the API server."""
-        self._stored.pop((item.namespace, item.name), None)
+        if self._stored:
+            self._stored.pop((item.namespace, item.name), None)
         self._set(item)
 
     def remove(self, namespace: str, name: str) -> None:
@@ -47,7 +48,8 @@ class ObjectTable(Generic[T]):
             return
         if not members:
             del self._by_namespace[namespace]
-        self._note(namespace, name)
+        self._note((namespace, name))
+        self._on_change()
 
     def assume(self, item: T) -> None:
         """Replace an object by its assumed state; it must exist."""
@@ -68,15 +70,21 @@ class ObjectTable(Generic[T]):
         return self._stored.get((namespace, name)) or self.get(namespace, name)
 
     def _set(self, item: T) -> None:
-        self._by_namespace.setdefault(item.namespace, {})[item.name] = item
-        self._note(item.namespace, item.name)
+        meta = item.metadata
+        self._write((meta.namespace, meta.name), item)
+        self._on_change()
 
-    def _note(self, namespace: str, name: str) -> None:
+    def _write(self, key: tuple[str, str], item: T) -> None:
+        members = self._by_namespace.get(key[0])
+        if members is None:
+            members = self._by_namespace[key[0]] = {}
+        members[key[1]] = item
+        self._note(key)
+
+    def _note(self, key: tuple[str, str]) -> None:
         self.version += 1
-        key = (namespace, name)
         self._changed[key] = None
         self.changes.note(key)
-        self._on_change()
 
     def get(self, namespace: str, name: str) -> T | None:
         """An object, or None."""
@@ -96,15 +104,16 @@ class ObjectTable(Generic[T]):
 
     def sync_from(self, source: ObjectTable[T]) -> None:
         """Become equal to `source`, of which this is the only replica, by applying its changes."""
-        for namespace, name in source._changed:
-            item = source.get(namespace, name)
+        for key in source._changed:
+            item = source.get(*key)
             if item is None:
-                self.remove(namespace, name)
+                self.remove(*key)
             else:
-                self._set(item)
+                self._write(key, item)
         source._changed.clear()
         self._changed.clear()
         self.version = source.version
+        self._on_change()
 
 
 class Objects:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ _MAX_NEW: Final = 512
 _MAX_EXTENDED_LOADS: Final = 8
 """Number of extended resources whose requests are kept as a column."""
 
-_DISK_SOURCES = (
+_disk_sources = attrgetter(
     "gce_persistent_disk",
     "aws_elastic_block_store",
     "azure_disk",
@@ -66,6 +67,24 @@ _DISK_SOURCES = (
 )
 
 
+def claims_of(pod: Pod) -> frozenset[str]:
+    """The volume claims a pod uses, as namespace/name; an ephemeral volume's is named after both."""
+    names = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            names.append(volume.persistent_volume_claim.claim_name)
+        if volume.ephemeral is not None:
+            names.append(f"{pod.name}-{volume.name}")
+    return frozenset([f"{pod.namespace}/{name}" for name in names])
+
+
+def disks_of(pod: Pod) -> frozenset[Disk]:
+    """The disks named in a pod itself, which pods may not be able to share."""
+    return frozenset(
+        disk for volume in pod.spec.volumes for disk in _disk_sources(volume) if disk is not None
+    )
+
+
 class PodInfo:
     """A pod and the values computed from it once: load, ports, class, terms."""
 
@@ -74,13 +93,13 @@ class PodInfo:
 
     def renewed(self, pod: Pod) -> PodInfo:
         """The same for another pod with the same values, but for the names of claims."""
-        if "holds" not in self.__dict__:
-            _ = self.load, self.holds, self.pod_class, self.terms
+        if "disks" not in self.__dict__:
+            _ = self.load, self.holds, self.host_ports, self.disks, self.pod_class, self.terms
         twin = PodInfo(pod)
         twin.__dict__.update(self.__dict__)
         twin.pod = pod
-        if self.holds:
-            twin.__dict__.pop("claims", None)
+        if self.claims:
+            twin.__dict__["claims"] = claims_of(pod)
         return twin
 
     def relabelled(self, pod: Pod) -> PodInfo:
@@ -112,21 +131,13 @@ class PodInfo:
 
     @cached_property
     def claims(self) -> frozenset[str]:
-        """The volume claims the pod uses, as namespace/name; an ephemeral volume's is named after both."""
-        pod = self.pod
-        named = (v.persistent_volume_claim.claim_name for v in pod.spec.volumes if v.persistent_volume_claim)
-        made = (f"{pod.name}-{v.name}" for v in pod.spec.volumes if v.ephemeral)
-        return frozenset(f"{pod.namespace}/{name}" for name in (*named, *made))
+        """The volume claims the pod uses, as namespace/name."""
+        return claims_of(self.pod)
 
     @cached_property
     def disks(self) -> frozenset[Disk]:
         """The disks named in the pod itself, which pods may not be able to share."""
-        return frozenset(
-            disk
-            for v in self.pod.spec.volumes
-            for source in _DISK_SOURCES
-            if (disk := getattr(v, source)) is not None
-        )
+        return disks_of(self.pod)
 
     @cached_property
     def holds(self) -> bool:

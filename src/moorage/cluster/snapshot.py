@@ -25,7 +25,7 @@ from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
-from moorage.cluster.pod_table import Disk, HostPort, PodTable
+from moorage.cluster.pod_table import Disk, HostPort, PodInfo, PodTable
 from moorage.cluster.pods_on_node import PodsOnNode
 from moorage.cluster.resources import NATIVE_RESOURCES, ResourceColumns
 from moorage.cluster.row_log import RowLog
@@ -237,15 +237,17 @@ class Snapshot:
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
         self.requested[row] = entry.requested
         here, moves = self._pods_of[row], entry.moves
-        holders_move = moves is None
+        is_new = moves is None
         if moves is None:
             moves = [(info, True) for info in entry.pods.infos]
+        holders: list[PodInfo] = []
         for info, is_added in moves:
             if is_added:
                 here.append(info.pod.uid, info)
             else:
                 here.remove(info.pod.uid)
-            holders_move = holders_move or info.holds
+            if info.holds:
+                holders.append(info)
         for info, is_added in moves:
             uid = info.pod.uid
             if not is_added or here.get(uid) is not info:
@@ -257,9 +259,16 @@ class Snapshot:
         entry.moves = []
         self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
-        if holders_move:
+        if is_new or holders:
+            self._write_held(row, entry, None if is_new else holders)
+
+    def _write_held(self, row: int, entry: NodeEntry, holders: list[PodInfo] | None) -> None:
+        """Write what pods hold besides resources. holders: the pods that came or went; None: unknown."""
+        if holders is None or any(info.host_ports for info in holders):
             self.ports[row] = frozenset(entry.ports)
+        if holders is None or any(info.claims for info in holders):
             self.claims[row] = frozenset(entry.claims)
+        if holders is None or any(info.disks for info in holders):
             self.disks[row] = frozenset(entry.disks)
 
     # Checking
