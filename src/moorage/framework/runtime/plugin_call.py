@@ -207,10 +207,13 @@ class PluginCall:
 
     def skips(self, *arguments: Any) -> bool:
         """Call a plugin that may succeed or skip, and nothing else."""
-        status = self.status(*arguments, also=Code.SKIP)
-        if status is not None and status.refused:
+        answer = self(*arguments)
+        if isinstance(answer, Status) and answer.code is Code.SKIP:
+            return True
+        status = self.as_status(answer)
+        if status is not None:
             raise self.errored(status)
-        return status is not None
+        return False
 
     def as_status(self, answer: Any, also: Code = Code.SUCCESS) -> Status | None:
         """None for success, else a refusal, or what has the code `also`; any other answer is an error."""

@@ -34,12 +34,12 @@ def ask_pre_flights(calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, no
             if answer.in_parallel:
                 cycle.read_or(_IN_PARALLEL, set).add(call.plugin)
             answer = answer.status
-        status = call.as_status(answer, also=Code.SKIP)
-        if status is None:
+        if isinstance(answer, Status) and answer.code is Code.SKIP:
+            cycle.skip_pre_bind.add(call.plugin)
             continue
-        if status.refused:
+        status = call.as_status(answer)
+        if status is not None:
             raise PluginError(call.plugin, call.point, status.code.value, _UNSUPPORTED)
-        cycle.skip_pre_bind.add(call.plugin)
 
 
 def _groups(calls: Sequence[PluginCall], cycle: CycleState) -> Iterator[list[PluginCall]]:
