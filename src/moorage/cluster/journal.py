@@ -33,3 +33,29 @@ class Journal(Generic[T]):
         missed = self.position - position
         kept = len(self._entries)
         return None if missed > kept else self._entries[kept - missed :]
+
+    def start_over(self) -> None:
+        """What was derived from earlier entries is not valid any more: no earlier position can be read on."""
+        self.position += 1
+        del self._entries[:]
+
+
+class JournalReader(Generic[T]):
+    """A reader's position in a journal, which is usually the same journal every time."""
+
+    __slots__ = ("_journal", "_position")
+
+    def __init__(self) -> None:
+        self._journal: Journal[T] | None = None
+        self._position = 0
+
+    def new_entries(self, journal: Journal[T]) -> list[T] | None:
+        """The entries since the last call; None if some of them are not known any more."""
+        if journal is not self._journal:
+            entries = None
+        elif journal.position == self._position:
+            return []
+        else:
+            entries = journal.since(self._position)
+        self._journal, self._position = journal, journal.position
+        return entries

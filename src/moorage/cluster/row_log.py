@@ -15,7 +15,7 @@ _KEPT_WRITES: Final = 4096
 
 
 class RowLog(Journal[int]):
-    """Rows in the order of their writes. Rows that move invalidate every earlier position."""
+    """Rows in the order of their writes. It starts over where rows are added, removed or moved."""
 
     __slots__ = ()
 
@@ -40,8 +40,3 @@ class RowLog(Journal[int]):
         is_written = np.zeros(size, np.bool_)
         is_written[np.frombuffer(self._entries[first:], np.int64)] = True
         return np.flatnonzero(is_written)
-
-    def start_over(self) -> None:
-        """Rows were added, removed or moved: no derived state by row is valid any more."""
-        self.position += 1
-        del self._entries[:]

@@ -29,7 +29,7 @@ from moorage.plugins.node_ports import NodePorts
 from moorage.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from moorage.plugins.node_resources.fit import NodeResourcesFit
 from moorage.plugins.node_unschedulable import NodeUnschedulable
-from moorage.plugins.node_volume_limits import NodeVolumeLimits
+from moorage.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from moorage.plugins.pod_topology_spread.plugin import PodTopologySpread
 from moorage.plugins.priority_sort import PrioritySort
 from moorage.plugins.scheduling_gates import SchedulingGates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from moorage.api.storage import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentD
 from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
-from moorage.cluster.pod_table import Disk, PodInfo
+from moorage.cluster.pod_table import Disk, PodInfo, disks_of
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, EventIndex, Interest, Resource, on
@@ -23,7 +23,7 @@ from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.hint_helpers import USES_CLAIM, uses_claim
 from moorage.plugins.volumes.claim_users import ClaimUsers
 from moorage.plugins.volumes.persistent_volume_claims import (
-    claim_uses,
+    find_claims,
     is_without_storage,
     not_found,
     reject_all_nodes,
@@ -41,8 +41,7 @@ _REASONS = (Reason((NO_DISK,)), Reason((CLAIM_IN_USE,)))
 _RESTRICTED = (GCEPersistentDisk, AWSElasticBlockStore, RBD, ISCSI)
 
 
-@dataclass(frozen=True, slots=True)
-class _RestrictedVolumes:
+class _RestrictedVolumes(NamedTuple):
     """What a pod cannot share: disks it names itself, and claims (namespace/name) for one pod only."""
 
     disks: frozenset[Disk]
@@ -104,7 +103,7 @@ class VolumeRestrictions:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find disks and claims that cannot be shared; the claims must exist."""
-        wanted = _wanted(pod, nodes)
+        wanted = _wanted(cycle, pod, nodes)
         if isinstance(wanted, Status):
             return wanted
         if not wanted.disks and not self._is_used(wanted.claims, nodes):
@@ -120,7 +119,7 @@ class VolumeRestrictions:
 
         A node's own users of the claim are what preemption could remove there; users on other nodes stay.
         """
-        wanted = cycle.read(_RESTRICTED_VOLUMES) or _wanted(pod, nodes)
+        wanted = cycle.read(_RESTRICTED_VOLUMES) or _wanted(cycle, pod, nodes)
         if isinstance(wanted, Status):
             return reject_all_nodes(self.name, nodes, wanted)
         if not wanted.disks and not wanted.claims:
@@ -136,18 +135,18 @@ class VolumeRestrictions:
         return FilterResult(codes, _REASONS)
 
 
-def _wanted(pod: Pod, nodes: Nodes) -> _RestrictedVolumes | Status:
-    claims = nodes.objects.of(PersistentVolumeClaim)
+def _wanted(cycle: CycleState, pod: Pod, nodes: Nodes) -> _RestrictedVolumes | Status:
     exclusive: dict[str, None] = {}
-    for use in claim_uses(pod):
-        if use.ephemeral:
+    for name, ephemeral, claim, _ in find_claims(cycle, pod, nodes.objects):
+        if ephemeral:
             continue
-        claim = claims.get(pod.namespace, use.name)
         if claim is None:
-            return unresolvable(not_found("persistentvolumeclaim", use.name))
+            return unresolvable(not_found("persistentvolumeclaim", name))
         if READ_WRITE_ONCE_POD in claim.spec.access_modes:
-            exclusive[f"{pod.namespace}/{use.name}"] = None
-    disks = frozenset(disk for disk in PodInfo(pod).disks if isinstance(disk, _RESTRICTED))
+            exclusive[f"{pod.namespace}/{name}"] = None
+    disks = disks_of(pod)
+    if disks:
+        disks = frozenset(disk for disk in disks if isinstance(disk, _RESTRICTED))
     return _RestrictedVolumes(disks, tuple(exclusive))
 
 

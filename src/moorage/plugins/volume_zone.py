@@ -22,7 +22,7 @@ from moorage.plugins.volumes.csi_migration import SEPARATOR
 from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
     VOLUME_KINDS,
-    claim_uses,
+    find_claims,
     is_without_storage,
     not_found,
     reject_all_nodes,
@@ -69,7 +69,7 @@ class VolumeZone:
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Find the places of the pod's volumes; claims that wait for the pod's node have none yet."""
-        places = _places(pod, nodes.objects)
+        places = _places(cycle, pod, nodes.objects)
         if isinstance(places, Status):
             return places
         if not places:
@@ -80,7 +80,7 @@ class VolumeZone:
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes in other places; a node without any zone or region label can be anywhere."""
         known = cycle.read(_PLACES)
-        places = _places(pod, nodes.objects) if known is None else known
+        places = _places(cycle, pod, nodes.objects) if known is None else known
         if isinstance(places, Status):
             return reject_all_nodes(self.name, nodes, places)
         if not places:
@@ -103,24 +103,21 @@ def _in_place(nodes: Nodes, key: str, values: frozenset[str]) -> NDArray[np.bool
     return matches
 
 
-def _places(pod: Pod, objects: Objects) -> Places | Status:
+def _places(cycle: CycleState, pod: Pod, objects: Objects) -> Places | Status:
     places: set[tuple[str, frozenset[str]]] = set()
-    for use in claim_uses(pod):
-        if use.ephemeral:
+    for name, ephemeral, claim, volume in find_claims(cycle, pod, objects):
+        if ephemeral:
             continue
-        if not use.name:
+        if not name:
             return unresolvable(CLAIM_WITHOUT_NAME)
-        claim = objects.of(PersistentVolumeClaim).get(pod.namespace, use.name)
         if claim is None:
-            return unresolvable(not_found("persistentvolumeclaim", use.name))
-        if not claim.spec.volume_name:
-            if refusal := _unbound(claim, objects):
-                return refusal
-            continue
-        volume = objects.of(PersistentVolume).get("", claim.spec.volume_name)
-        if volume is None:
+            return unresolvable(not_found("persistentvolumeclaim", name))
+        if volume is not None:
+            places |= _labelled_places(volume)
+        elif claim.spec.volume_name:
             return unresolvable(not_found("persistentvolume", claim.spec.volume_name))
-        places |= _labelled_places(volume)
+        elif refusal := _unbound(claim, objects):
+            return refusal
     return frozenset(places)
 
 
@@ -135,10 +132,10 @@ def _unbound(claim: PersistentVolumeClaim, objects: Objects) -> Status | None:
 
 def _labelled_places(volume: PersistentVolume) -> Places:
     """The places in a volume's labels; a label with an empty value in its list is ignored."""
-    places = set()
-    for key in _TODAYS_NAME:
-        if key in volume.labels:
-            values = frozenset(value.strip() for value in volume.labels[key].split(SEPARATOR))
+    labels, places = volume.labels, set()
+    for key in _TODAYS_NAME if labels else ():
+        if key in labels:
+            values = frozenset(value.strip() for value in labels[key].split(SEPARATOR))
             if "" not in values:
                 places.add((key, values))
     return frozenset(places)

@@ -14,9 +14,9 @@ from moorage.cluster.cache import Cache
 from moorage.cluster.object_tables import ObjectTable
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volumes.grouped_objects import GroupedObjects
-from moorage.plugins.volumes.node_columns import HeldVolumes, NodeColumns
+from moorage.plugins.volumes.node_columns import NodeColumns
 from tests.builders import make_node
-from tests.plugins.volumes.volume_objects import DRIVER, csi_node, pod_with, volume
+from tests.plugins.volumes.volume_objects import DRIVER, csi_node, volume
 from tests.strategies import one_of
 
 NAMES = ("a", "b", "c")
@@ -91,13 +91,3 @@ def test_an_update_computes_only_the_values_of_changed_nodes() -> None:
     nodes = Nodes(cache.snapshot())
     columns.column(nodes.objects.of(CSINode), DRIVER, nodes)
     assert computed == ["c"]
-
-
-def test_claims_of_nominated_pods_count() -> None:
-    cache, held = Cache([make_node("a"), make_node("b"), pod_with("x", on="a", uid="there")]), HeldVolumes()
-    assert held.count(Nodes(cache.snapshot())).tolist() == [1, 0]
-    for node in ("a", "b"):
-        cache.nominations.put(pod_with("y", "z", uid="nominated"), node)
-        expected = [3, 0] if node == "a" else [1, 2]
-        assert held.count(Nodes(cache.snapshot())).tolist() == expected
-        assert HeldVolumes().count(Nodes(cache.snapshot())).tolist() == expected

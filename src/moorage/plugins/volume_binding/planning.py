@@ -103,23 +103,14 @@ class VolumePlanner:
         self._migrated: NodeColumns[CSINode] = NodeColumns(lambda csi_node: csi_node.name, _migrated_plugins)
         self._reach = ReachCache()
 
-    def reach_everywhere(self, claims: Iterable[PersistentVolumeClaim], objects: Objects) -> bool:
-        """Whether it is certain that every node reaches the volumes of bound claims."""
-        for claim in claims:
-            volume = objects.of(PersistentVolume).get("", claim.spec.volume_name)
-            if volume is None or affinity_of(volume) is not None:
-                return False
-            disk = migrated_disk(volume.spec)
-            if disk is not None and not _is_migrated_everywhere(volume, disk):
-                return False
-        return True
+    def check(self, volumes: Iterable[PersistentVolume | None], nodes: Nodes) -> BoundCheck:
+        """Where the volumes of bound claims are; the first that has a problem on a node decides.
 
-    def check(self, claims: Iterable[PersistentVolumeClaim], nodes: Nodes) -> BoundCheck:
-        """Where the volumes of bound claims are; the first claim that has a problem on a node decides."""
+        volumes: None for one that does not exist.
+        """
         undecided = np.ones(len(nodes), bool)
         unreachable = np.zeros(len(nodes), bool)
-        for claim in claims:
-            volume = nodes.objects.of(PersistentVolume).get("", claim.spec.volume_name)
+        for volume in volumes:
             if volume is None:
                 return BoundCheck(unreachable, undecided)
             reachable = self._reachable(volume, nodes, undecided)
@@ -176,6 +167,17 @@ class VolumePlanner:
             undecided &= ~(unbindable | short_of_space)
             provisions.append((new, needed))
         return VolumePlan(matches, provisions, unbindable, short_of_space)
+
+
+def reached_everywhere(volumes: Iterable[PersistentVolume | None]) -> bool:
+    """Whether it is certain that every node reaches all of some volumes; None: one that does not exist."""
+    for volume in volumes:
+        if volume is None or affinity_of(volume) is not None:
+            return False
+        disk = migrated_disk(volume.spec)
+        if disk is not None and not _is_migrated_everywhere(volume, disk):
+            return False
+    return True
 
 
 def _is_migrated_everywhere(volume: PersistentVolume, disk: MigratedDisk) -> bool:

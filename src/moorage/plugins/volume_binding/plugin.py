@@ -20,6 +20,7 @@ from moorage.api.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
@@ -38,14 +39,13 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable
 from moorage.plugins.hint_helpers import USES_CLAIM, uses_claim
 from moorage.plugins.utilization_shape import on_shape
-from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, VolumePlanner
+from moorage.plugins.volume_binding.planning import MIGRATED_PLUGINS, VolumePlanner, reached_everywhere
 from moorage.plugins.volume_binding.reservation import Reservation
 from moorage.plugins.volume_binding.scoring import score_storage
 from moorage.plugins.volumes.persistent_volume_claims import (
     VOLUME_KINDS,
-    ClaimUse,
     VolumeError,
-    claim_uses,
+    find_claims,
     foreign_claim,
     is_without_storage,
     not_found,
@@ -72,9 +72,10 @@ _REASONS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """A pod's claims: those with a volume, and those that wait for the pod's node to get one."""
+    """A pod's claims: the volumes of bound ones, and those that wait for the pod's node to get a volume."""
 
-    bound: tuple[PersistentVolumeClaim, ...]
+    bound: tuple[PersistentVolume | None, ...]
+    """None: the volume does not exist."""
     waiting: tuple[PersistentVolumeClaim, ...]
     all_nodes: Nodes
     """All nodes of the cycle: the chosen one is among them."""
@@ -139,19 +140,19 @@ class VolumeBinding:
 
         Where all claims are bound and every node reaches their volumes, there is nothing to filter.
         """
-        if not pod.has_claims:
+        if not find_claims(cycle, pod, nodes.objects):
             return SKIP
-        claims = _sort_claims(pod, nodes)
+        claims = _sort_claims(cycle, pod, nodes)
         if isinstance(claims, Status):
             return claims
         cycle.write(_CLAIMS, claims)
-        if not claims.waiting and self._planner.reach_everywhere(claims.bound, nodes.objects):
+        if not claims.waiting and reached_everywhere(claims.bound):
             return SKIP
         return None
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes that cannot reach a bound volume, or have none for an unbound claim."""
-        claims = cycle.read(_CLAIMS) or _sort_claims(pod, nodes)
+        claims = cycle.read(_CLAIMS) or _sort_claims(cycle, pod, nodes)
         if isinstance(claims, Status):
             return reject_all_nodes(self.name, nodes, claims)
         cycle.write(_CLAIMS, claims)
@@ -233,23 +234,22 @@ def _error(reason: str) -> Status:
     return Status(Code.ERROR, (reason,))
 
 
-def _sort_claims(pod: Pod, nodes: Nodes) -> PodClaims | Status:
+def _sort_claims(cycle: CycleState, pod: Pod, nodes: Nodes) -> PodClaims | Status:
     """A pod's claims, or why it is rejected on all nodes.
 
     A claim that names its volume without being bound to it is not bound by the scheduler: like one that
     does not wait for the pod's node, it should have been bound already.
     """
-    bound: list[PersistentVolumeClaim] = []
+    bound: list[PersistentVolume | None] = []
     waiting: list[PersistentVolumeClaim] = []
     all_ready = True
-    for use in claim_uses(pod):
-        claim = nodes.objects.of(PersistentVolumeClaim).get(pod.namespace, use.name)
+    for name, ephemeral, claim, volume in find_claims(cycle, pod, nodes.objects):
         if claim is None:
-            return unresolvable(_missing(use))
-        if problem := _problem(pod, claim, use):
+            return unresolvable(_missing(name, ephemeral=ephemeral))
+        if problem := _problem(pod, claim, ephemeral=ephemeral):
             return unresolvable(problem)
         if is_bound(claim):
-            bound.append(claim)
+            bound.append(volume)
         elif not claim.spec.volume_name and waits_for_consumer(claim, nodes.objects):
             waiting.append(claim)
         else:
@@ -259,20 +259,20 @@ def _sort_claims(pod: Pod, nodes: Nodes) -> PodClaims | Status:
     )
 
 
-def _missing(use: ClaimUse) -> str:
-    if use.ephemeral:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
-    return not_found("persistentvolumeclaim", use.name)
+def _missing(name: str, *, ephemeral: bool) -> str:
+    if ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+    return not_found("persistentvolumeclaim", name)
 
 
-def _problem(pod: Pod, claim: PersistentVolumeClaim, use: ClaimUse) -> str | None:
+def _problem(pod: Pod, claim: PersistentVolumeClaim, *, ephemeral: bool) -> str | None:
     """What makes a claim unusable."""
-    subject = f'persistentvolumeclaim "{claim.name}"'
     if claim.status.phase == LOST:
-        return f'{subject} bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+        volume_name = claim.spec.volume_name
+        return f'persistentvolumeclaim "{claim.name}" bound to non-existent persistentvolume "{volume_name}"'
     if claim.metadata.deletion_timestamp is not None:
-        return f"{subject} is being deleted"
-    return foreign_claim(pod, claim) if use.ephemeral else None
+        return f'persistentvolumeclaim "{claim.name}" is being deleted'
+    return foreign_claim(pod, claim) if ephemeral else None
 
 
 def _allows_other_places(pod: Pod, old: StorageClass | None, new: StorageClass) -> bool:

@@ -143,6 +143,8 @@ def migrated_affinity(volume: PersistentVolume, disk: MigratedDisk) -> NodeSelec
     """
     persistent_handle(volume, disk)
     affinity = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
+    if affinity is None and not volume.labels:
+        return None
     zone_label = migration_of(disk).zone_label
     if not zone_label:
         return affinity

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from moorage.api.base import Object
+from moorage.cluster.journal import Journal, JournalReader
 from moorage.cluster.object_tables import ObjectTable
 
 T = TypeVar("T", bound=Object)
@@ -13,14 +14,18 @@ T = TypeVar("T", bound=Object)
 _Name = tuple[str, str]
 """Namespace and name."""
 
+_KEPT_CHANGES: Final = 1024
+"""Minimum number of kept changes; a reader that is further behind has to read all groups."""
+
 
 class GroupedObjects(Generic[T]):
     """The objects of each key; an update costs as much as there are changes."""
 
     def __init__(self, key_of: Callable[[T], str]) -> None:
+        self.changes: Journal[str] = Journal(_KEPT_CHANGES)
+        """The keys whose objects have changed, as of the last update."""
         self._key_of = key_of
-        self._table: ObjectTable[T] | None = None
-        self._position = 0
+        self._reader: JournalReader[_Name] = JournalReader()
         self._groups: dict[str, dict[_Name, T]] = {}
         self._keys: dict[_Name, str] = {}
 
@@ -30,26 +35,22 @@ class GroupedObjects(Generic[T]):
         group = self._groups.get(key)
         return () if group is None else group.values()
 
-    def follow(self, table: ObjectTable[T]) -> Collection[str] | None:
-        """Apply the changes since the last call: the keys they concern; None: any of them."""
-        changes, is_same = table.changes, table is self._table
-        if is_same and changes.position == self._position:
-            return ()
-        changed = changes.since(self._position) if is_same else None
-        self._table, self._position = table, changes.position
+    def follow(self, table: ObjectTable[T]) -> None:
+        """Apply the changes since the last update."""
+        changed = self._reader.new_entries(table.changes)
         if changed is None:
+            self.changes.start_over()
             self._groups, self._keys = {}, {}
             for item in table:
                 self._put((item.namespace, item.name), item)
-            return None
-        concerned: dict[str, None] = {}
+            return
         for name in changed:
-            if (key := self._remove(name)) is not None:
-                concerned[key] = None
-            current = table.get(*name)
-            if current is not None:
-                concerned[self._put(name, current)] = None
-        return concerned
+            before, current = self._remove(name), table.get(*name)
+            now = None if current is None else self._put(name, current)
+            if before is not None:
+                self.changes.note(before)
+            if now is not None and now != before:
+                self.changes.note(now)
 
     def keys(self) -> Collection[str]:
         """All keys, as of the last update."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.base import Object
+from moorage.cluster.journal import JournalReader
 from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
@@ -33,19 +34,17 @@ class NodeColumns(Generic[T]):
         values_of: Callable[[Collection[T]], Values],
         absent: int = 0,
     ) -> None:
-        self._objects = GroupedObjects(node_of)
+        self.objects = GroupedObjects(node_of)
+        """The objects by the name of their node."""
         self._values_of = values_of
         self._absent = absent
         self._values: dict[str, dict[str, int]] = {}
         """By subject, and by the node's name."""
+        self._object_reader: JournalReader[str] = JournalReader()
         self._reader = RowReader()
         self._columns: dict[str, NDArray[np.int64]] = {}
         self._stale: dict[str, None] = {}
         """The names of nodes whose values have changed since the columns were written."""
-
-    def on_node(self, table: ObjectTable[T], name: str) -> Collection[T]:
-        """The objects about a node."""
-        return self._objects.members(table, name)
 
     def subjects(self, table: ObjectTable[T]) -> Collection[str]:
         """The subjects that have a value on any node."""
@@ -77,13 +76,14 @@ class NodeColumns(Generic[T]):
                 column[row] = values.get(name, self._absent)
 
     def _follow(self, table: ObjectTable[T]) -> None:
-        names = self._objects.follow(table)
+        self.objects.follow(table)
+        names: Iterable[str] | None = self._object_reader.new_entries(self.objects.changes)
         if names is None:
             self._values.clear()
             self._columns.clear()
-            names = self._objects.keys()
-        for name in names:
-            self._update(name, self._values_of(self._objects.members(table, name)))
+            names = self.objects.keys()
+        for name in dict.fromkeys(names):
+            self._update(name, self._values_of(self.objects.members(table, name)))
 
     def _update(self, name: str, values: Values) -> None:
         """Replace the values of a node."""
@@ -94,42 +94,3 @@ class NodeColumns(Generic[T]):
         for subject, value in values.items():
             self._values.setdefault(subject, {})[name] = value
         self._stale[name] = None
-
-
-class HeldVolumes:
-    """How many claims and disks the pods on each node, and those nominated to it, use at most."""
-
-    def __init__(self) -> None:
-        self._reader = RowReader()
-        self._counts = np.zeros(0, np.int64)
-
-    def count(self, nodes: Nodes) -> NDArray[np.int64]:
-        """The number on each node, or more: what several pods use may count several times. Shape (nodes,)."""
-        if nodes.hypothetical_pods is not None:
-            return _counted(nodes)
-        self._catch_up(nodes)
-        return nodes.pick(self._counts)
-
-    def _catch_up(self, nodes: Nodes) -> None:
-        snapshot = nodes.snapshot
-        rows = self._reader.new_rows(snapshot, snapshot.changes)
-        if rows is None:
-            self._counts = _counted(nodes.all)
-            names = (name for name, _ in snapshot.nominated.items())
-            rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
-        for row in rows:
-            self._counts[row] = _count_on(snapshot, row)
-
-
-def _count_on(snapshot: Snapshot, row: int) -> int:
-    nominated = snapshot.nominated.on(snapshot.names[row]) if snapshot.nominated else ()
-    return (
-        len(snapshot.claims[row] or ())
-        + len(snapshot.disks[row] or ())
-        + sum(len(info.claims) + len(info.disks) for info in nominated)
-    )
-
-
-def _counted(nodes: Nodes) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = nodes.claims.map_values(len, np.int64) + nodes.disks.map_values(len, np.int64)
-    return counts

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from moorage.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, claim_class
 from moorage.api.pod import Pod, Volume
-from moorage.api.storage import PersistentVolumeClaim, StorageClass
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.client import kinds
 from moorage.cluster.object_tables import Objects
+from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError, Status
@@ -31,6 +32,32 @@ class ClaimUse(NamedTuple):
 
     name: str
     ephemeral: bool
+
+
+class FoundClaim(NamedTuple):
+    """A claim that a pod uses, and the volume that the claim names; None for what does not exist."""
+
+    name: str
+    ephemeral: bool
+    claim: PersistentVolumeClaim | None
+    volume: PersistentVolume | None
+
+
+_FOUND_CLAIMS: StateKey[Sequence[FoundClaim]] = StateKey("volumes/found claims")
+
+
+def find_claims(cycle: CycleState, pod: Pod, objects: Objects) -> Sequence[FoundClaim]:
+    """The claims a pod uses, in the order of its volumes; they are looked up once in a cycle."""
+    found = cycle.read(_FOUND_CLAIMS)
+    if found is None:
+        claims, volumes = objects.of(PersistentVolumeClaim), objects.of(PersistentVolume)
+        found = []
+        for name, ephemeral in claim_uses(pod):
+            claim = claims.get(pod.namespace, name)
+            volume = volumes.get("", claim.spec.volume_name) if claim and claim.spec.volume_name else None
+            found.append(FoundClaim(name, ephemeral, claim, volume))
+        cycle.write(_FOUND_CLAIMS, found)
+    return found
 
 
 def is_without_storage(pod: Pod) -> bool:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.api.storage import PersistentVolume
+from moorage.api.storage import CSINode, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from moorage.cluster.cache import Cache
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, PluginError
-from moorage.plugins.node_volume_limits import TOO_MANY_VOLUMES, NodeVolumeLimits
+from moorage.plugins.node_volume_limits.csi_volumes import RequestedVolumes, requested_volumes
+from moorage.plugins.node_volume_limits.plugin import TOO_MANY_VOLUMES, NodeVolumeLimits
+from moorage.plugins.node_volume_limits.volume_room import limits_of
+from moorage.plugins.node_volume_limits.volumes_in_use import NodeVolumesInUse
 from tests.builders import make_node
 from tests.plugins.volumes.volume_objects import (
     DRIVER,
     EPHEMERAL,
+    Answer,
     Manifest,
     ask,
     attachment,
@@ -31,6 +38,7 @@ from tests.plugins.volumes.volume_objects import (
 )
 
 EBS_DRIVER = "ebs.csi.aws.com"
+TABLES = (CSINode, PersistentVolume, PersistentVolumeClaim)
 
 
 def bound(*names: str, driver: str = DRIVER) -> list[Object]:
@@ -388,13 +396,34 @@ CLAIMS = ("0", "1", "2", "3", "4")
 def happenings(draw: st.DrawFn) -> tuple[bool, Object]:
     """Something that comes or changes (True) or goes."""
     name, each = draw(st.sampled_from(NODES)), draw(st.sampled_from(CLAIMS))
+    driver = draw(st.sampled_from((DRIVER, "other")))
     made: list[Object] = [
         make_node(name),
         csi_node(name, draw(st.sampled_from(ATTACHABLE))),
         on(name, each),
         attachment(f"{name}-{each}", name, f"v-{each}"),
+        volume(f"v-{each}", csi=csi(f"h-{draw(st.sampled_from(CLAIMS))}", driver)),
+        claim(each, volume=draw(st.sampled_from(("", f"v-{each}", "v-0")))),
+        storage_class("late", driver),
     ]
     return draw(st.booleans()), draw(st.sampled_from(made))
+
+
+def exceeded(pod: Pod, cache: Cache) -> Answer:
+    """What the filter says, by looking up every claim of every node."""
+    nodes = Nodes(cache.snapshot())
+    objects = nodes.objects
+    requested = requested_volumes(CycleState(), pod, objects)
+    assert isinstance(requested, RequestedVolumes)
+    answer: Answer = {}
+    for node in nodes:
+        claims = [key for info in node.pods for key in info.claims]
+        attached = [each for each in objects.of(VolumeAttachment) if each.spec.node_name == node.name]
+        csi_node = objects.of(CSINode).get("", node.name)
+        limits = limits_of([] if csi_node is None else [csi_node])
+        in_use = NodeVolumesInUse(claims, (), attached, objects)
+        answer[node.name] = (TOO_MANY_VOLUMES,) if in_use.exceeds(requested.volumes, limits) else ()
+    return answer
 
 
 @given(happened=st.lists(happenings(), min_size=1, max_size=25))
@@ -403,4 +432,89 @@ def test_what_is_kept_from_pod_to_pod_follows_what_happens(happened: list[tuple[
     wanted, kept = pod_with("3", "4"), NodeVolumeLimits()
     for comes, item in happened:
         (cache.put if comes else cache.remove)(item)
-        assert ask(kept, wanted, cache) == ask(NodeVolumeLimits(), wanted, cache)
+        for each in ("3", "4"):
+            if cache.objects.of(PersistentVolumeClaim).get("default", each) is None:
+                cache.put(claim(each, volume=f"v-{each}"))
+        nodes, fresh = Nodes(cache.snapshot()), NodeVolumeLimits()
+        assert ask(kept, wanted, cache) == ask(fresh, wanted, cache) == exceeded(wanted, cache)
+        assert kept.pre_filter(CycleState(), wanted, nodes) is fresh.pre_filter(CycleState(), wanted, nodes)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(NODES), st.sampled_from(CLAIMS), st.booleans(), st.booleans()),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_with_hypothetical_pods_nodes_are_evaluated_as_if_these_were_there(
+    pods: list[tuple[str, str, bool, bool]],
+) -> None:
+    cache = Cache([*(make_node(name) for name in NODES), *bound(*CLAIMS)])
+    for count, name in enumerate(NODES, 1):
+        cache.put(csi_node(name, {DRIVER: count}))
+    supposed = Cache([*cache.nodes(), *(each for table in TABLES for each in cache.objects.of(table))])
+    removed, added = [], []
+    for number, (name, each, is_there, stays) in enumerate(pods):
+        pod = pod_with(each, name=f"p{number}", uid=f"p{number}", on=name)
+        if is_there:
+            cache.put(pod)
+        if is_there and not stays:
+            removed.append(pod)
+        elif stays:
+            added += [] if is_there else [pod]
+            supposed.put(pod)
+    nodes = Nodes(cache.snapshot())
+    indices = np.array([nodes.snapshot.row_of[pod.spec.node_name] for pod in removed], np.intp)
+    rows = np.array(nodes.snapshot.pods.rows_of(pod.uid for pod in removed), np.intp)
+    infos = [(nodes.snapshot.row_of[pod.spec.node_name], PodInfo(pod)) for pod in added]
+    hypothetical = Nodes(
+        nodes.snapshot, None, HypotheticalPods(nodes.snapshot, len(nodes), indices, rows, infos)
+    )
+    wanted, plugin = pod_with("3", "4"), NodeVolumeLimits()
+    result = plugin.filter(CycleState(), wanted, hypothetical)
+    codes = [0] * len(nodes) if result.codes is None else result.codes.tolist()
+    expected = exceeded(wanted, supposed)
+    assert {name: bool(code) for name, code in zip(nodes.names, codes, strict=True)} == {
+        name: bool(expected[name]) for name in nodes.names
+    }
+
+
+def test_claims_of_nominated_pods_take_room() -> None:
+    cache = Cache([make_node("n"), csi_node("n", {DRIVER: 1}), *bound("a", "c")])
+    plugin, wanted = NodeVolumeLimits(), pod_with("c")
+    assert plugin.pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is SKIP
+    cache.nominations.put(pod_with("a", uid="nominated"), "n")
+    assert plugin.pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is None
+    assert NodeVolumeLimits().pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is None
+    cache.nominations.remove("nominated")
+    assert plugin.pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is SKIP
+
+
+def test_claims_are_looked_up_again_only_on_nodes_that_changed(lookups: list[str]) -> None:
+    names = [str(number) for number in range(20)]
+    cache = Cache([*bound(*names, "c"), *(make_node(f"n{name}") for name in names)])
+    for name in names:
+        cache.put(csi_node(f"n{name}", {DRIVER: 1}))
+        cache.put(on(f"n{name}", name))
+    plugin, wanted = NodeVolumeLimits(), pod_with("c")
+    assert set(ask(plugin, wanted, cache).values()) == {(TOO_MANY_VOLUMES,)}  # type: ignore[union-attr]
+    cache.remove(on("n7", "7"))
+    cache.put(claim("3", volume="v-4"))
+    nodes = Nodes(cache.snapshot())
+    lookups.clear()
+    assert plugin.pre_filter(cycle := CycleState(), wanted, nodes) is None
+    assert plugin.filter(cycle, wanted, nodes).codes.tolist() == [name != "7" for name in names]  # type: ignore[union-attr]
+    assert sorted(lookups) == ["3", "c", "v-4", "v-c"]
+
+
+def test_changes_of_claims_that_no_node_uses_forget_nothing(lookups: list[str]) -> None:
+    cache = Cache([make_node("n"), csi_node("n", {DRIVER: 1}), *bound("a", "c"), on("n", "a")])
+    plugin, wanted = NodeVolumeLimits(), pod_with("c")
+    assert ask(plugin, wanted, cache) == {"n": (TOO_MANY_VOLUMES,)}
+    for item in bound("other"):
+        cache.put(item)
+    nodes = Nodes(cache.snapshot())
+    lookups.clear()
+    plugin.filter(CycleState(), wanted, nodes)
+    assert sorted(lookups) == ["c", "v-c"]
