@@ -19,6 +19,7 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Status, unresolvable
 from moorage.plugins.hint_helpers import USES_CLAIM, uses_claim
 from moorage.plugins.volumes.csi_migration import SEPARATOR
+from moorage.plugins.volumes.node_masks import NodeMasks
 from moorage.plugins.volumes.persistent_volume_claims import (
     CLAIM_WITHOUT_NAME,
     VOLUME_KINDS,
@@ -46,6 +47,9 @@ class VolumeZone:
 
     name = "VolumeZone"
     watched_kinds: tuple[Kind, ...] = VOLUME_KINDS
+
+    def __init__(self) -> None:
+        self._elsewhere: NodeMasks[Places] = NodeMasks(_elsewhere)
 
     def events(self) -> tuple[Interest, ...]:
         """Nodes added or relabelled; claims and volumes added or their places set; a missing class added."""
@@ -85,13 +89,19 @@ class VolumeZone:
             return reject_all_nodes(self.name, nodes, places)
         if not places:
             return ALL
-        somewhere = np.zeros(len(nodes), bool)
-        for key in _TODAYS_NAME:
-            somewhere |= nodes.label(key).exists()
-        elsewhere = np.zeros(len(nodes), bool)
-        for key, values in places:
-            elsewhere |= ~_in_place(nodes, key, values)
-        return refuse_where(somewhere & elsewhere, WRONG_ZONE, resolvable=False)
+        return refuse_where(self._elsewhere.mask(places, nodes), WRONG_ZONE, resolvable=False)
+
+
+def _elsewhere(places: Places, nodes: Nodes) -> NDArray[np.bool_]:
+    """The nodes that have any zone or region label, and are not in all of some places."""
+    somewhere = np.zeros(len(nodes), bool)
+    for key in _TODAYS_NAME:
+        somewhere |= nodes.label(key).exists()
+    elsewhere = np.zeros(len(nodes), bool)
+    for key, values in places:
+        elsewhere |= ~_in_place(nodes, key, values)
+    elsewhere &= somewhere
+    return elsewhere
 
 
 def _in_place(nodes: Nodes, key: str, values: frozenset[str]) -> NDArray[np.bool_]:

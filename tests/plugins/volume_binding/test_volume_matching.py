@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,12 +14,11 @@ from moorage.api.persistent_volumes import volume_class
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.volume_binding import matching
 from moorage.plugins.volume_binding.matching import (
     NONE,
     Reach,
-    ReachCache,
     match_volumes,
+    reached_nodes,
 )
 from tests.builders import HOSTNAME, ZONE, expression, make_node
 from tests.plugins.volumes.volume_objects import affinity, claim, in_zone, volume
@@ -134,7 +132,7 @@ def test_reach_equals_looking_at_each_node(
     cluster: tuple[list[Node], list[PersistentVolume], list[PersistentVolumeClaim]],
 ) -> None:
     members, volumes, _ = cluster
-    cache, kept = Cache(members), ReachCache()
+    cache = Cache(members)
     nodes = Nodes(cache.snapshot())
     some = nodes.where(np.arange(len(nodes)) % 2 == 0)
     for view in (nodes, some):
@@ -142,34 +140,8 @@ def test_reach_equals_looking_at_each_node(
         for item in volumes:
             wanted = None if item.spec.node_affinity is None else item.spec.node_affinity.required
             expected = [reaches(item, each.node) for each in view]
-            assert kept.mask(wanted, view).tolist() == expected
+            assert wanted is None or reached_nodes(wanted, view).tolist() == expected
             assert reach.indices(wanted).tolist() == np.flatnonzero(expected).tolist()
-
-
-@given(clusters(), clusters())
-def test_kept_reach_follows_changes_of_nodes(
-    cluster: tuple[list[Node], list[PersistentVolume], list[PersistentVolumeClaim]],
-    other: tuple[list[Node], list[PersistentVolume], list[PersistentVolumeClaim]],
-) -> None:
-    members, volumes, _ = cluster
-    cache, kept = Cache(members), ReachCache()
-    for member in (None, *other[0]):
-        if member is not None:
-            cache.put_node(member)
-        nodes = Nodes(cache.snapshot())
-        for item in volumes:
-            wanted = None if item.spec.node_affinity is None else item.spec.node_affinity.required
-            assert kept.mask(wanted, nodes).tolist() == [reaches(item, each.node) for each in nodes]
-
-
-def test_kept_reach_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "_MAX_REACH_BYTES", 10_000)
-    nodes, kept = Nodes(Cache([make_node("n", labels={ZONE: "9"})]).snapshot()), ReachCache()
-    for number in range(50):
-        item = volume("v", nodeAffinity=in_zone(str(number)))
-        assert item.spec.node_affinity is not None
-        assert kept.mask(item.spec.node_affinity.required, nodes).tolist() == [number == 9]
-    assert len(kept) <= 10
 
 
 def test_equal_volumes_are_taken_by_name_in_whatever_order_they_came() -> None:

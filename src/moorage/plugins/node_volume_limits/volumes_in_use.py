@@ -126,7 +126,8 @@ class VolumesInUse:
             new = np.zeros(len(rows), np.int64)
             for volume in requested:
                 if volume[0] == driver:
-                    new += ~np.isin(rows, list(self._rows_using.rows(volume)))
+                    users = self._rows_using.rows(volume)
+                    new += ~np.isin(rows, list(users)) if users else 1
             exceeded |= (new > 0) & (in_use + new > limit)
         return exceeded
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +24,11 @@ from moorage.api.selectors import (
 )
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.cluster.columns import ABSENT
-from moorage.cluster.row_reader import RowReader
 from moorage.framework.interface.nodes import Label, Nodes
 from moorage.plugins.volumes.persistent_volume_claims import VolumeError
 
 NONE = -1
 """Instead of a volume's number: no volume."""
-
-_MAX_REACH_BYTES: Final = 16 << 20
-_AFFINITY_BYTES: Final = 1024
-"""Size of an affinity and of an empty mask."""
 
 
 def affinity_of(volume: PersistentVolume) -> NodeSelector | None:
@@ -82,29 +76,9 @@ class Reach:
         return np.sort(np.concatenate(found)) if found else self._everywhere[:0]
 
 
-class ReachCache:
-    """Which nodes each affinity of a bound volume allows, kept from pod to pod until a node changes."""
-
-    def __init__(self) -> None:
-        self._reader = RowReader()
-        self._masks: dict[NodeSelector, NDArray[np.bool_]] = {}
-
-    def __len__(self) -> int:
-        """Number of kept affinities."""
-        return len(self._masks)
-
-    def mask(self, affinity: NodeSelector | None, nodes: Nodes) -> NDArray[np.bool_]:
-        """Which nodes an affinity allows. Shape (nodes,)."""
-        if affinity is None:
-            return np.ones(len(nodes), bool)
-        snapshot = nodes.snapshot
-        is_full = len(self._masks) * (len(snapshot) + _AFFINITY_BYTES) > _MAX_REACH_BYTES
-        if self._reader.new_rows(snapshot, snapshot.node_changes) != [] or is_full:
-            self._masks.clear()
-        mask = self._masks.get(affinity)
-        if mask is None:
-            mask = self._masks[affinity] = _matching_any(affinity_terms(affinity), Nodes(snapshot))
-        return nodes.pick(mask)
+def reached_nodes(affinity: NodeSelector, nodes: Nodes) -> NDArray[np.bool_]:
+    """Which nodes an affinity allows. Shape (nodes,)."""
+    return _matching_any(affinity_terms(affinity), nodes)
 
 
 def _matching_any(terms: Iterable[NodeTerm], nodes: Nodes) -> NDArray[np.bool_]:

@@ -22,10 +22,10 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volume_binding.matching import (
     NONE,
     Match,
-    ReachCache,
     affinity_of,
     affinity_terms,
     match_volumes,
+    reached_nodes,
 )
 from moorage.plugins.volume_binding.provisioning import Provisioning, provisioning
 from moorage.plugins.volumes.csi_migration import (
@@ -37,6 +37,7 @@ from moorage.plugins.volumes.csi_migration import (
 )
 from moorage.plugins.volumes.grouped_objects import GroupedObjects
 from moorage.plugins.volumes.node_columns import NodeColumns
+from moorage.plugins.volumes.node_masks import NodeMasks
 from moorage.plugins.volumes.persistent_volume_claims import VolumeError
 
 MIGRATED_PLUGINS = "storage.alpha.kubernetes.io/migrated-plugins"
@@ -47,14 +48,6 @@ def _migrated_plugins(csi_nodes: Iterable[CSINode]) -> dict[str, int]:
     """1 for each old driver that has been replaced on a node."""
     listed = (each.metadata.annotations.get(MIGRATED_PLUGINS, "") for each in csi_nodes)
     return {old_name: 1 for text in listed for old_name in text.split(",")}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundCheck:
-    """Conflicts of the volumes that a pod has already. Arrays have shape (nodes,)."""
-
-    unreachable: NDArray[np.bool_]
-    missing: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,27 +94,22 @@ class VolumePlanner:
             lambda capacity: capacity.storage_class_name
         )
         self._migrated: NodeColumns[CSINode] = NodeColumns(lambda csi_node: csi_node.name, _migrated_plugins)
-        self._reach = ReachCache()
+        self._reached: NodeMasks[NodeSelector] = NodeMasks(reached_nodes)
 
-    def check(self, volumes: Iterable[PersistentVolume | None], nodes: Nodes) -> BoundCheck:
-        """Where the volumes of bound claims are; the first that has a problem on a node decides.
+    def reachable(self, volumes: Iterable[PersistentVolume], nodes: Nodes) -> NDArray[np.bool_]:
+        """Which nodes reach all of some volumes. Shape (nodes,).
 
-        volumes: None for one that does not exist.
+        A volume is not looked at for nodes that do not reach one before it.
         """
-        undecided = np.ones(len(nodes), bool)
-        unreachable = np.zeros(len(nodes), bool)
+        reachable = np.ones(len(nodes), bool)
         for volume in volumes:
-            if volume is None:
-                return BoundCheck(unreachable, undecided)
-            reachable = self._reachable(volume, nodes, undecided)
-            unreachable |= undecided & ~reachable
-            undecided &= reachable
-        return BoundCheck(unreachable, np.zeros(len(nodes), bool))
+            reachable = reachable & self._reachable(volume, nodes, reachable)
+        return reachable
 
     def _reachable(
         self, volume: PersistentVolume, nodes: Nodes, asked: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        plain = self._reach.mask(affinity_of(volume), nodes)
+        plain = self._allowed(affinity_of(volume), nodes)
         disk = migrated_disk(volume.spec)
         if disk is None:
             return plain
@@ -129,16 +117,16 @@ class VolumePlanner:
         replaced = self._migrated.column(csi_nodes, migration_of(disk).old_name, nodes) > 0
         if not (replaced & asked).any():
             return plain
-        return np.where(replaced, self._reach.mask(_translated(volume), nodes), plain)
+        return np.where(replaced, self._allowed(_translated(volume), nodes), plain)
+
+    def _allowed(self, affinity: NodeSelector | None, nodes: Nodes) -> NDArray[np.bool_]:
+        return np.ones(len(nodes), bool) if affinity is None else self._reached.mask(affinity, nodes)
 
     def plan(self, claims: Sequence[PersistentVolumeClaim], nodes: Nodes) -> VolumePlan:
         """How claims that waited for a node would get volumes.
 
         A claim that an earlier attempt asked a provisioner to serve stays with the node chosen then.
         """
-        if not claims:
-            nowhere = np.zeros(len(nodes), bool)
-            return VolumePlan((), (), nowhere, nowhere)
         all_nodes = np.ones(len(nodes), bool)
         undecided = all_nodes.copy()
         chosen, unchosen = [], []
@@ -169,10 +157,10 @@ class VolumePlanner:
         return VolumePlan(matches, provisions, unbindable, short_of_space)
 
 
-def reached_everywhere(volumes: Iterable[PersistentVolume | None]) -> bool:
-    """Whether it is certain that every node reaches all of some volumes; None: one that does not exist."""
+def reached_everywhere(volumes: Iterable[PersistentVolume]) -> bool:
+    """Whether it is certain that every node reaches all of some volumes."""
     for volume in volumes:
-        if volume is None or affinity_of(volume) is not None:
+        if affinity_of(volume) is not None:
             return False
         disk = migrated_disk(volume.spec)
         if disk is not None and not _is_migrated_everywhere(volume, disk):
@@ -198,7 +186,7 @@ def _translated(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def reachable_from(volume: PersistentVolume, node: Node, objects: Objects) -> bool:
-    """Whether one node can reach a volume: `VolumePlanner.check` for the one node a pod is bound to."""
+    """Whether one node can reach a volume: `VolumePlanner.reachable` for the node that a pod is bound to."""
     affinity = affinity_of(volume)
     disk = migrated_disk(volume.spec)
     csi_node = objects.of(CSINode).get("", node.name)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.api.persistent_volumes import is_bound
 from moorage.api.pod import Pod
@@ -72,10 +73,13 @@ _REASONS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class PodClaims:
-    """A pod's claims: the volumes of bound ones, and those that wait for the pod's node to get a volume."""
+    """A pod's claims, those that are bound and those that wait for the pod's node to get a volume.
 
-    bound: tuple[PersistentVolume | None, ...]
-    """None: the volume does not exist."""
+    volumes: the volumes of bound claims, before the first that does not exist.
+    """
+
+    volumes: tuple[PersistentVolume, ...]
+    is_volume_missing: bool
     waiting: tuple[PersistentVolumeClaim, ...]
     all_nodes: Nodes
     """All nodes of the cycle: the chosen one is among them."""
@@ -146,9 +150,9 @@ class VolumeBinding:
         if isinstance(claims, Status):
             return claims
         cycle.write(_CLAIMS, claims)
-        if not claims.waiting and reached_everywhere(claims.bound):
-            return SKIP
-        return None
+        if claims.waiting or claims.is_volume_missing or not reached_everywhere(claims.volumes):
+            return None
+        return SKIP
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Reject nodes that cannot reach a bound volume, or have none for an unbound claim."""
@@ -156,20 +160,28 @@ class VolumeBinding:
         if isinstance(claims, Status):
             return reject_all_nodes(self.name, nodes, claims)
         cycle.write(_CLAIMS, claims)
-        if not claims.bound and not claims.waiting:
+        if not claims.volumes and not claims.is_volume_missing and not claims.waiting:
             return ALL
         try:
-            check = self._planner.check(claims.bound, nodes)
-            plan = self._planner.plan(claims.waiting, nodes)
+            return FilterResult(self._problems(claims, nodes), _REASONS)
         except VolumeError as error:
             self._handle.metrics.volumes_failed("predicate")
             raise PluginError(self.name, "filter", str(error)) from error
-        codes = np.zeros(len(nodes), np.int8)
-        for bit, problem in enumerate(
-            (check.unreachable, plan.unbindable, plan.short_of_space, check.missing)
-        ):
-            codes += problem.view(np.int8) << bit
-        return FilterResult(codes, _REASONS)
+
+    def _problems(self, claims: PodClaims, nodes: Nodes) -> NDArray[np.int8]:
+        """The problems of each node, as a code. Shape (nodes,).
+
+        Of bound claims, the first that has a problem on a node decides.
+        """
+        reachable = self._planner.reachable(claims.volumes, nodes)
+        codes: NDArray[np.int8] = (~reachable).view(np.int8)
+        if claims.is_volume_missing:
+            codes[reachable] = 1 << _PROBLEMS.index(VOLUME_MISSING)
+        if claims.waiting:
+            plan = self._planner.plan(claims.waiting, nodes)
+            codes += plan.unbindable.view(np.int8) << _PROBLEMS.index(NOTHING_TO_BIND)
+            codes += plan.short_of_space.view(np.int8) << _PROBLEMS.index(NO_SPACE)
+        return codes
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Skip unless the configuration enables scoring."""
@@ -240,23 +252,25 @@ def _sort_claims(cycle: CycleState, pod: Pod, nodes: Nodes) -> PodClaims | Statu
     A claim that names its volume without being bound to it is not bound by the scheduler: like one that
     does not wait for the pod's node, it should have been bound already.
     """
-    bound: list[PersistentVolume | None] = []
+    volumes: list[PersistentVolume] = []
     waiting: list[PersistentVolumeClaim] = []
-    all_ready = True
+    is_missing, all_ready = False, True
     for name, ephemeral, claim, volume in find_claims(cycle, pod, nodes.objects):
         if claim is None:
             return unresolvable(_missing(name, ephemeral=ephemeral))
         if problem := _problem(pod, claim, ephemeral=ephemeral):
             return unresolvable(problem)
         if is_bound(claim):
-            bound.append(volume)
+            is_missing = is_missing or volume is None
+            if volume is not None and not is_missing:
+                volumes.append(volume)
         elif not claim.spec.volume_name and waits_for_consumer(claim, nodes.objects):
             waiting.append(claim)
         else:
             all_ready = False
-    return (
-        PodClaims(tuple(bound), tuple(waiting), nodes.all) if all_ready else unresolvable(UNBOUND_IMMEDIATE)
-    )
+    if not all_ready:
+        return unresolvable(UNBOUND_IMMEDIATE)
+    return PodClaims(tuple(volumes), is_missing, tuple(waiting), nodes.all)
 
 
 def _missing(name: str, *, ephemeral: bool) -> str:
