@@ -323,6 +323,14 @@ def test_changes_of_the_tables_are_noticed() -> None:
     assert ask(plugin, pod_with("c"), cache) == {"n": ()}
 
 
+def test_another_provisioner_of_a_class_is_noticed() -> None:
+    objects = [csi_node("n", {DRIVER: 1}), storage_class("late", DRIVER), claim("a"), on("n", "a")]
+    cache, plugin = Cache([make_node("n"), *objects, *bound("c")]), NodeVolumeLimits()
+    assert ask(plugin, pod_with("c"), cache) == {"n": (TOO_MANY_VOLUMES,)}
+    cache.put(storage_class("late", "other"))
+    assert ask(plugin, pod_with("c"), cache) == {"n": ()}
+
+
 def test_pods_without_such_volumes_are_skipped() -> None:
     nodes = Nodes(Cache([make_node("n")]).snapshot())
     for pod in (pod_with(), pod_with_sources({"emptyDir": {}})):
