@@ -19,13 +19,17 @@ def equivalence_key(pod: Pod, *, any_claims: bool = False) -> bytes:
     """
     spec, name = pod.spec, ""
     if spec.volumes:
-        read = [volume for volume in spec.volumes if volume != Volume(name=volume.name)]
+        read = [volume for volume in spec.volumes if _is_read(volume)]
         if any_claims:
             read = [_with_any_claim(volume) for volume in read]
         elif any(volume.ephemeral is not None for volume in read):
             name = pod.name
         spec = msgspec.structs.replace(spec, volumes=tuple(read))
     return _encode((pod.namespace, pod.labels, spec, pod.controller, name))
+
+
+def _is_read(volume: Volume) -> bool:
+    return volume.persistent_volume_claim is not None or volume != Volume(name=volume.name)
 
 
 def _with_any_claim(volume: Volume) -> Volume:
