@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from moorage.api.decode import InputError
 from moorage.bench.object_templates import Template, Templates
@@ -92,6 +93,7 @@ def test_fields_are_read_in_any_case_and_users_words_are_left_alone() -> None:
         ("[1]", "expected one object"),
         ("a: 1\n---\nb: 2", "expected one object"),
         ("a: [", "not YAML"),
+        ("a: \ue0009\ue001", r"the characters U\+E000 and U\+E001 are not supported"),
     ],
 )
 def test_a_template_is_one_object(tmp_path: Path, content: str, reason: str) -> None:
@@ -103,3 +105,39 @@ def test_a_template_is_one_object(tmp_path: Path, content: str, reason: str) -> 
 def test_a_template_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.yaml: No such file"):
         Templates(tmp_path).get("gone.yaml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 0{{ .Index }}",
+        "a: 1e{{ .Index }}",
+        "a: -{{ .Index }}",
+        "a: {{ .Index }}:{{ .Count }}",
+        "a: [{{ .Index }}, '{{ .Index }}', {{ .Index }}.5, {x: {{ .Count }}}]",
+        "labels: {x-{{ .Index }}: 0{{ .Index }}, {{ .Index }}: y, 3: z}",
+        "a: &anchor v{{ .Index }}\nb: *anchor",
+        "a: |\n  {{ .Index }}\n  of {{ .Count }}",
+        "a: {{ .Index }} # {{ .Count }}",
+        '{"a": {{ .Index }}, "b": "{{ .Index }}", "\\u0041": "\\/"}',
+    ],
+)
+@pytest.mark.parametrize("index", [0, 7, 12])
+def test_filling_in_equals_reading_the_text(text: str, index: int) -> None:
+    written = text.replace("{{ .Index }}", str(index)).replace("{{ .Count }}", "20")
+    assert repr(Template(text, "t.yaml").object(index, 20)) == repr(Template(written, "t.yaml").object())
+
+
+def test_a_file_is_parsed_once_however_many_objects_it_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    load_all = yaml.load_all
+
+    def counting(text: str, loader: Any) -> Any:
+        parsed.append(text)
+        return load_all(text, loader)
+
+    monkeypatch.setattr(yaml, "load_all", counting)
+    template = Template("name: node-{{ .Index }}\nspec: {fixed: [1, 2]}", "t.yaml")
+    objects = [template.object(index, 5000) for index in range(5000)]
+    assert [each["name"] for each in objects] == [f"node-{index}" for index in range(5000)]
+    assert len(parsed) == 1

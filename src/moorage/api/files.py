@@ -52,7 +52,7 @@ def read_text(path: Path) -> str:
         raise InputError(str(path), error.strerror or str(error)) from None
 
 
-def load_documents(text: str, where: str) -> list[Any]:
+def load_documents(text: str, where: str, load_all: Callable[[str], list[Any]] = load_all_yaml) -> list[Any]:
     """The YAML (or JSON) documents in a text; empty ones are left out."""
     if text.lstrip()[:1] in ("{", "["):
         # Most YAML parsers read JSON, at a hundredth of the speed.
@@ -60,7 +60,7 @@ def load_documents(text: str, where: str) -> list[Any]:
             return [_parsed_json(text, where)]
         except json.JSONDecodeError:
             pass
-    return [document for document in _read_yaml(load_all_yaml, text, where) if document is not None]
+    return [document for document in _read_yaml(load_all, text, where) if document is not None]
 
 
 def compose_documents(text: str, where: str) -> list[yaml.Node]:

@@ -36,6 +36,7 @@ _ALIAS_SHARE_SMALL: Final = 0.99
 _ALIAS_SHARE_LARGE: Final = 0.10
 
 _TAG: Final = "tag:yaml.org,2002:"
+_TEXT: Final = f"{_TAG}str"
 _NUMBERS: Final = {
     f"{_TAG}int": re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)"),
     f"{_TAG}float": re.compile(
@@ -94,6 +95,35 @@ for _tag in _NUMBERS:
     _Loader.add_constructor(_tag, _Loader.checked_number)
 
 
+_RESOLVER: Final = _Loader("")
+"""For scalars that are read without a document; it keeps nothing between two of them."""
+PLACEHOLDER: Final = re.compile("\ue000([0-9]+)\ue001")
+"""A number that stands for a text which is filled in later, between characters for private use."""
+
+
+class UnresolvedScalar(str):
+    """The text of a scalar without quotes that has placeholders: its type depends on what they stand for."""
+
+    __slots__ = ()
+
+
+class _TemplateLoader(_Loader):
+    """Leaves scalars with placeholders unresolved; implicit resolvers see only those without quotes."""
+
+    def unresolved(self, node: Any) -> UnresolvedScalar:
+        """A scalar whose type is not known yet."""
+        return UnresolvedScalar(self.construct_scalar(node))
+
+
+_TemplateLoader.add_implicit_resolver("!unresolved", re.compile(f".*{PLACEHOLDER.pattern}", re.DOTALL), None)
+_TemplateLoader.add_constructor("!unresolved", _TemplateLoader.unresolved)
+
+
+def placeholder(number: int) -> str:
+    """The placeholder with a number."""
+    return f"\ue000{number}\ue001"
+
+
 def load_yaml(text: str, limits: YamlLimits = FILE_LIMITS) -> Any:
     """The value of the one document in a text (None if there is none); YamlError if it cannot be read."""
     return _read(lambda: yaml.load(text, _Loader), text, limits)
@@ -102,6 +132,17 @@ def load_yaml(text: str, limits: YamlLimits = FILE_LIMITS) -> Any:
 def load_all_yaml(text: str) -> list[Any]:
     """The values of all documents in a text; YamlError if they cannot be read."""
     return _read(lambda: list(yaml.load_all(text, _Loader)), text, FILE_LIMITS)
+
+
+def load_template_yaml(text: str) -> list[Any]:
+    """The values of all documents in a text with placeholders; YamlError if they cannot be read."""
+    return _read(lambda: list(yaml.load_all(text, _TemplateLoader)), text, FILE_LIMITS)
+
+
+def resolved_scalar(text: str) -> Any:
+    """The value of a scalar without quotes."""
+    tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False))
+    return text if tag == _TEXT else _RESOLVER.construct_document(yaml.ScalarNode(tag, text))
 
 
 def compose_all_yaml(text: str, limits: YamlLimits = FILE_LIMITS) -> list[yaml.Node]:

@@ -1,28 +1,29 @@
-"""Objects from files with Go's template expressions in them.
+"""Objects from files with Go's template expressions in them (`template_expressions`).
 
-Only numeric expressions are supported: `.Index`, `.Count`, literals, parentheses, and scheduler_perf's
-functions. Its files use nothing else; the error for anything else names it.
+A file is read and parsed once, with a placeholder for each expression. An object is made by filling in the
+values where they occur.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from moorage.api.decode import InputError
 from moorage.api.files import load_documents, read_text
 from moorage.api.manifests import Manifest
-
-Number = int | float
+from moorage.api.yaml_reading import (
+    PLACEHOLDER,
+    UnresolvedScalar,
+    load_template_yaml,
+    placeholder,
+    resolved_scalar,
+)
+from moorage.bench.template_expressions import FIELDS, BadExpression, number_text, parse_expression
 
 _ACTION = re.compile(r"\{\{(-\s)?(.*?)(\s-)?\}\}", re.DOTALL)
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>[+-]?\d+(?:\.\d+)?)|(?P<field>\.[A-Za-z]\w*)|(?P<name>[A-Za-z_]\w*)|(?P<mark>[()|])|(?P<rest>\S+))"
-)
-_MAX_CACHED: Final = 2000
-"""Maximum number of cached objects by text; parsing YAML is slow."""
 _FREE_KEYS: Final = frozenset(
     (
         "annotations",
@@ -43,71 +44,32 @@ _FREE_KEYS: Final = frozenset(
 """Fields that contain maps with keys chosen by the user."""
 
 
-class _BadExpression(Exception):  # noqa: N818 -- named after what it is
-    """An expression that cannot be evaluated, with the reason."""
-
-
-def _whole(value: float) -> int:
-    return int(value)
-
-
-def _product(*factors: Number) -> float:
-    product = 1.0
-    for factor in factors:
-        product *= factor
-    return product
-
-
-def _quotient(dividend: Number, divisor: Number) -> float:
-    if divisor == 0:
-        raise _BadExpression("division by zero")
-    return dividend / divisor
-
-
-def _remainder(dividend: Number, divisor: Number) -> int:
-    if int(divisor) == 0:
-        raise _BadExpression("division by zero")
-    remainder = abs(int(dividend)) % abs(int(divisor))  # As in Go, the sign is the dividend's.
-    return -remainder if dividend < 0 else remainder
-
-
-_FUNCTIONS: Final[Mapping[str, Callable[..., Number]]] = {
-    "AddFloat": lambda *terms: float(sum(terms)),
-    "AddInt": lambda *terms: _whole(sum(terms)),
-    "SubtractFloat": lambda one, other: float(one - other),
-    "SubtractInt": lambda one, other: _whole(one - other),
-    "MultiplyFloat": _product,
-    "MultiplyInt": lambda *factors: _whole(_product(*factors)),
-    "DivideFloat": _quotient,
-    "DivideInt": lambda one, other: _whole(_quotient(one, other)),
-    "Mod": _remainder,
-}
-
-
 class Template:
     """A file with one object, which may depend on its index and on the count."""
 
     def __init__(self, text: str, where: str) -> None:
         self._where = where
-        self._pieces = _pieces(text)
-        self._read: dict[str, Manifest] = {}
+        if PLACEHOLDER.search(text):
+            raise InputError(where, "the characters U+E000 and U+E001 are not supported")
+        pieces = _pieces(text)
+        texts = list(dict.fromkeys(pieces[1::2]))
+        try:
+            self._expressions = [parse_expression(each) for each in texts]
+        except BadExpression as error:
+            raise InputError(where, str(error)) from None
+        pieces[1::2] = [placeholder(texts.index(each)) for each in pieces[1::2]]
+        self._base = _parsed("".join(pieces), where)
+        self._fill = _filler(self._base)
 
     def object(self, index: int = 0, count: int = 1) -> Manifest:
-        """The object at an index; read-only, since equal objects are shared."""
-        fields = {".Index": index, ".Count": count}
+        """The object at an index; read-only, since objects share what does not depend on the index."""
+        fields = dict(zip(FIELDS, (index, count), strict=True))
         try:
-            text = "".join(
-                piece if number % 2 == 0 else _text(_evaluated(piece, fields))
-                for number, piece in enumerate(self._pieces)
-            )
-        except _BadExpression as error:
+            values = [number_text(expression(fields)) for expression in self._expressions]
+        except BadExpression as error:
             raise InputError(self._where, str(error)) from None
-        found = self._read.get(text)
-        if found is None:
-            if len(self._read) >= _MAX_CACHED:
-                self._read.clear()
-            found = self._read[text] = _parsed(text, self._where)
-        return found
+        filled: Manifest = self._base if self._fill is None else self._fill(values)
+        return filled
 
 
 def _pieces(text: str) -> list[str]:
@@ -123,58 +85,63 @@ def _pieces(text: str) -> list[str]:
     return [*pieces, rest.lstrip() if trims else rest]
 
 
-def _evaluated(expression: str, fields: Mapping[str, Number]) -> Number:
-    tokens = list(_tokens(expression))
-    value = _term(tokens, fields, expression, is_call=True)
-    if tokens:
-        raise _BadExpression(f"{{{{ {expression} }}}}: {tokens[0][1]!r} is not understood here")
-    return value
+_Filler = Callable[[list[str]], Any]
+"""Makes a value from the texts that its placeholders stand for."""
 
 
-def _tokens(expression: str) -> Iterator[tuple[str, str]]:
-    for token in _TOKEN.finditer(expression):
-        assert token.lastgroup is not None
-        yield token.lastgroup, token[token.lastgroup]
+def _filler(value: Any) -> _Filler | None:
+    """How a value is filled in; None if it has no placeholders."""
+    if isinstance(value, dict):
+        return _map_filler(value)
+    if isinstance(value, list):
+        return _list_filler(value)
+    return _text_filler(value) if isinstance(value, str) else None
 
 
-def _term(
-    tokens: list[tuple[str, str]], fields: Mapping[str, Number], expression: str, is_call: bool
-) -> Number:
-    """The value of the next tokens; `is_call`: arguments may follow a function's name."""
-    shown = f"{{{{ {expression} }}}}"
-    if not tokens:
-        raise _BadExpression(f"{shown}: something is missing")
-    kind, text = tokens.pop(0)
-    if kind == "number":
-        return float(text) if "." in text else int(text)
-    if kind == "field":
-        if text not in fields:
-            raise _BadExpression(f"{shown}: there is no {text}; there are {' and '.join(fields)}")
-        return fields[text]
-    if text == "(":
-        value = _term(tokens, fields, expression, is_call=True)
-        if not tokens or tokens.pop(0)[1] != ")":
-            raise _BadExpression(f"{shown}: a parenthesis is not closed")
-        return value
-    function = _FUNCTIONS.get(text)
-    if kind != "name" or function is None or not is_call:
-        raise _BadExpression(f"{shown}: {text!r} is not supported; functions are {', '.join(_FUNCTIONS)}")
-    arguments = []
-    while tokens and tokens[0][1] != ")":
-        arguments.append(_term(tokens, fields, expression, is_call=False))
-    try:
-        return function(*arguments)
-    except TypeError:
-        raise _BadExpression(f"{shown}: {text} does not take {len(arguments)} arguments") from None
+def _map_filler(value: Manifest) -> _Filler | None:
+    fillers = {key: filler for key, item in value.items() if (filler := _filler(item)) is not None}
+    keys = {key: filler for key in value if (filler := _filler(key)) is not None}
+    if not fillers and not keys:
+        return None
+
+    def fill(values: list[str]) -> Any:
+        filled = value | {key: filler(values) for key, filler in fillers.items()}
+        if not keys:
+            return filled
+        return {keys[key](values) if key in keys else key: item for key, item in filled.items()}
+
+    return fill
 
 
-def _text(value: Number) -> str:
-    """A number as Go prints it: whole floats have no point."""
-    return str(int(value)) if value == int(value) else repr(value)
+def _list_filler(value: list[Any]) -> _Filler | None:
+    fillers = [_filler(item) for item in value]
+    if not any(fillers):
+        return None
+
+    def fill(values: list[str]) -> Any:
+        return [
+            item if filler is None else filler(values) for item, filler in zip(value, fillers, strict=True)
+        ]
+
+    return fill
+
+
+def _text_filler(text: str) -> _Filler | None:
+    pieces: list[Any] = PLACEHOLDER.split(text)
+    if len(pieces) == 1:
+        return None
+    pieces[1::2] = map(int, pieces[1::2])
+
+    def fill(values: list[str]) -> str:
+        return "".join([values[each] if number % 2 else each for number, each in enumerate(pieces)])
+
+    if isinstance(text, UnresolvedScalar):
+        return lambda values: resolved_scalar(fill(values))
+    return fill
 
 
 def _parsed(text: str, where: str) -> Manifest:
-    documents = load_documents(text, where)
+    documents = load_documents(text, where, load_template_yaml)
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise InputError(where, "expected one object")
     found: Manifest = _as_named(documents[0])
