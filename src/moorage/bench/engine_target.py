@@ -6,14 +6,16 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from random import Random
 from time import perf_counter
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from moorage.api.base import Object
-from moorage.api.decode import KINDS, convert
+from moorage.api.decode import KINDS
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.node import Node
 from moorage.api.pod import Pod
@@ -29,6 +31,7 @@ from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.plugins import default_registry
 from moorage.queue.queued_pod import QueuedPod
+from moorage.scheduler.informers import decoder
 from moorage.scheduler.observers import MetricsObserver
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
@@ -36,6 +39,8 @@ from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 _KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
 _SEED: Final = 1
 """Seed of the scheduler's random numbers, so that ties are broken in the same way in every run."""
+_decoder = cache(lambda name: decoder(KINDS[name]))
+"""The decoder of a kind's objects, as the scheduler's informers have it."""
 
 
 class _Stopwatch(MetricsObserver):
@@ -111,7 +116,7 @@ class EngineTarget:
             if note not in self.notes:
                 self.notes.append(note)
             return None
-        return PreparedObject(_KINDS[name], convert(manifest, KINDS[name]))
+        return PreparedObject(_KINDS[name], _decoder(name)(msgspec.json.encode(manifest)))
 
     async def create(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object, then yield to the event loop."""

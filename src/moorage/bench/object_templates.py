@@ -63,6 +63,8 @@ class Template:
 
     def object(self, index: int = 0, count: int = 1) -> Manifest:
         """The object at an index; read-only, since objects share what does not depend on the index."""
+        if not self._expressions:
+            return self._base
         fields = dict(zip(FIELDS, (index, count), strict=True))
         try:
             values = [number_text(expression(fields)) for expression in self._expressions]
