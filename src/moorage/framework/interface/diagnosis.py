@@ -6,6 +6,7 @@ Stored as one code per node; texts are made on demand, and a message counts code
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -81,12 +82,14 @@ class Diagnosis:
         if self._cached is None:
             return
         (nodes, codes, refusals), self._cached = self._cached, None
-        offset = len(self._refusals) - 1
-        refused = np.flatnonzero(codes)
-        rows = refused if nodes.rows is None else nodes.rows[refused]
-        self.codes[rows] = codes[refused].astype(np.int32) + offset
+        if nodes.rows is None and self._codes is None:
+            self._codes = codes.astype(np.int32) + _NOT_REFUSED
+        else:
+            refused = np.flatnonzero(codes)
+            rows = refused if nodes.rows is None else nodes.rows[refused]
+            self.codes[rows] = codes[refused].astype(np.int32) + (len(self._refusals) - 1)
         self._refusals.extend(refusals)
-        counts = np.bincount(codes[refused])[1:].tolist()
+        counts = np.bincount(codes, minlength=1)[1:].tolist()
         self._plugins.update(refusals[code].plugin for code, count in enumerate(counts) if count)
 
     def keep_only(self, rows: NDArray[np.intp]) -> None:
@@ -124,12 +127,14 @@ class Diagnosis:
     def tally(self) -> Counter[str]:
         """Number of nodes by reason; a node with two reasons counts in both."""
         tally: Counter[str] = Counter()
-        for code, count in enumerate(np.bincount(self.codes + 1, minlength=1)[1:].tolist()):
-            if count:
-                tally.update(dict.fromkeys(self.refusals[code].reason.texts, count))
-        absent = self.total - self.refused_count
+        absent, refusals = self.total, self.refusals
+        if refusals:
+            absent, *counts = np.bincount(self.codes - _NOT_REFUSED, minlength=1).tolist()
+            for refusal, count in zip(refusals, counts, strict=False):
+                if count:
+                    _add(tally, refusal.reason.texts, count)
         if self.left_out is not None and absent:
-            tally.update(dict.fromkeys(self.left_out.reasons, absent))
+            _add(tally, self.left_out.reasons, absent)
         return tally
 
     def message(self) -> str:
@@ -142,3 +147,9 @@ class Diagnosis:
         if self.post_filter_message:
             parts.append(self.post_filter_message)
         return " ".join(parts)
+
+
+def _add(tally: Counter[str], texts: Iterable[str], count: int) -> None:
+    """Count nodes for each of their reasons; a text that occurs twice is one."""
+    for text in dict.fromkeys(texts):
+        tally[text] += count
