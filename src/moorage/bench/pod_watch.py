@@ -69,7 +69,10 @@ def stage(pod: SeenPod | None) -> int:
 
 
 def _scheduling(pod: SeenPod) -> _Condition | None:
-    return next((each for each in pod.status.conditions if each.type == "PodScheduled"), None)
+    for each in pod.status.conditions:
+        if each.type == "PodScheduled":
+            return each
+    return None
 
 
 @dataclass(slots=True)
@@ -134,7 +137,7 @@ class _Waiter:
         self.done = asyncio.get_running_loop().create_future()
 
     def counts(self, pod: SeenPod | None) -> bool:
-        return pod is not None and stage(pod) >= self.at_least and self.group.holds(pod)
+        return pod is not None and self.group.holds(pod) and stage(pod) >= self.at_least
 
     def check(self) -> None:
         if self.count >= self.wanted and not self.done.done():
