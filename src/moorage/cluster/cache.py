@@ -78,7 +78,7 @@ class Cache:
         if entry is None:
             return
         entry.node = None
-        entry.moves = None
+        entry.forget_moves()
         self._node_tree.remove(name)
         self._changed[name] = None
         self._tidy(entry)
@@ -90,21 +90,27 @@ class Cache:
 
     # Pods
 
-    def put_pod(self, pod: Pod) -> None:
-        """A pod that the API server shows on a node: new, updated, or the confirmation of an assumed pod."""
-        if not pod.spec.node_name:
+    def put_pod(self, pod: Pod) -> Pod | None:
+        """A pod that the API server shows on a node: new, updated, or the confirmation of an assumed pod.
+
+        Returns the assumed pod, if it was one.
+        """
+        uid, node_name, is_finished = pod.uid, pod.spec.node_name, pod.finished
+        if not node_name:
             raise CacheError(f"pod {pod.key} is on no node")
-        known, info = self._info(pod.uid), None
-        if known is not None and not pod.finished and known.holds_but_for_labels(pod):
-            if known.pod.labels == pod.labels:
+        known, info = self._info(uid), None
+        assumed = known.pod if known is not None and uid in self._assumed else None
+        if known is not None and not is_finished and known.holds_but_for_labels(pod):
+            if known.pod.metadata.labels == pod.metadata.labels:
                 # Confirms the assumption, or changes nothing that scheduling reads: no row changes.
-                self._assumed.discard(pod.uid)
+                self._assumed.discard(uid)
                 known.pod = pod
-                return
+                return assumed
             info = known.relabelled(pod)
-        self._remove_pod(pod.uid)
-        if not pod.finished:
-            self._add_pod(info or PodInfo(pod))
+        self._remove_pod(uid)
+        if not is_finished:
+            self._add_pod(uid, node_name, info or PodInfo(pod))
+        return assumed
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod was deleted from any node."""
@@ -116,11 +122,12 @@ class Cache:
 
         like: an info of the same equivalence class, if there is one, whose computed values are reused.
         """
-        if pod.uid in self._node_of:
-            raise CacheError(f"pod {pod.key} is on node {self._node_of[pod.uid]} already")
+        uid = pod.uid
+        if uid in self._node_of:
+            raise CacheError(f"pod {pod.key} is on node {self._node_of[uid]} already")
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
-        self._add_pod(PodInfo(bound) if like is None else like.renewed(bound))
-        self._assumed.add(pod.uid)
+        self._add_pod(uid, node_name, PodInfo(bound) if like is None else like.renewed(bound))
+        self._assumed.add(uid)
         return bound
 
     def forget_pod(self, pod: Pod) -> None:
@@ -160,11 +167,10 @@ class Cache:
         """All nodes."""
         return (entry.node for entry in self._entries.values() if entry.node is not None)
 
-    def _add_pod(self, info: PodInfo) -> None:
-        pod = info.pod
-        self.nominations.remove(pod.uid)
-        self._entry(pod.spec.node_name).add(info)
-        self._node_of[pod.uid] = pod.spec.node_name
+    def _add_pod(self, uid: str, node_name: str, info: PodInfo) -> None:
+        self.nominations.remove(uid)
+        self._entry(node_name).add(uid, info)
+        self._node_of[uid] = node_name
 
     def _info(self, uid: str) -> PodInfo | None:
         name = self._node_of.get(uid)
@@ -203,7 +209,8 @@ class Cache:
                 changed.append(entry)
         # A pod that moved must be removed from its old node before it is added to the new one.
         for entry in changed:
-            self._snapshot.release(entry)
+            if entry.has_departures:
+                self._snapshot.release(entry)
         for entry in changed:
             self._snapshot.write(entry)
         self._changed.clear()

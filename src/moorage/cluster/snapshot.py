@@ -140,7 +140,7 @@ class Snapshot:
         A pod that was only relabelled stays there.
         """
         row = self.row_of.get(entry.name)
-        if row is None or entry.moves == []:
+        if row is None:
             return
         here = self._pods_of[row]
         if entry.moves is None:
@@ -256,7 +256,7 @@ class Snapshot:
                 self.pods.relabel(uid, info)
             else:
                 self.pods.add(uid, row, info)
-        entry.moves = []
+        entry.written()
         self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
         if is_new or holders:

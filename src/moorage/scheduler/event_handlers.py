@@ -157,8 +157,7 @@ class EventHandlers:
         if not was_bound:
             self._queue.delete(pod)
             self._queue.done(pod.uid)
-        assumed = self._cache.pod(pod.uid) if self._cache.is_assumed(pod) else None
-        self._cache.put_pod(pod)
+        assumed = self._cache.put_pod(pod)
         if was_bound and old is not None:
             for event in pod_events(old, pod):
                 self._queue.move_all(event, old, pod)
