@@ -92,15 +92,10 @@ class FrameworkMetrics(FrameworkObserver):
         """A cycle uses the result cache of its pod's equivalence class."""
         (self._cache_hits if hit else self._cache_misses).value += 1
 
-    def succeeded(self, point: str) -> Callable[[float], None]:
-        """Takes down how long a success took: what most pods come to."""
+    def duration(self, point: str, code: Code) -> Callable[[float], None]:
+        """Takes down how long an extension point took that ended with a status."""
         duration = self._metrics.framework_extension_point_duration
-        return duration.labels(point_name(point), Code.SUCCESS.value, self._profile).observe
-
-    def ended(self, point: str, code: Code, seconds: float) -> None:
-        """An extension point ended with another status."""
-        duration = self._metrics.framework_extension_point_duration
-        duration.labels(point_name(point), code.value, self._profile).observe(seconds)
+        return duration.labels(point_name(point), code.value, self._profile).observe
 
     def waited_on_permit(self, code: Code, seconds: float) -> None:
         """A pod was held by permit plugins."""

@@ -43,15 +43,19 @@ def time_events(informers: Sequence[Informer[Any]], metrics: Metrics) -> None:
 
 
 def _timed(listener: Listener[Any], labels: Labels, latency: Distribution, metrics: Metrics) -> Listener[Any]:
-    durations = metrics.event_handling_duration
+    observe, durations = latency.observe, metrics.event_handling_duration
+    observe_by_label: dict[str, Callable[[float], None]] = {}
 
     def listen(type: EventType, obj: Any, before: Any | None) -> None:
         began = perf_counter()
         listener(type, obj, before)
         seconds = perf_counter() - began
-        latency.observe(seconds)
+        observe(seconds)
         for label in labels(type, obj, before):
-            durations.labels(label).observe(seconds)
+            observe_one = observe_by_label.get(label)
+            if observe_one is None:
+                observe_one = observe_by_label[label] = durations.labels(label).observe
+            observe_one(seconds)
 
     return listen
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, Final, Protocol
 
@@ -46,35 +47,28 @@ class FrameworkObserver(Protocol):
     def used_result_cache(self, *, hit: bool) -> None:
         """A cycle uses the result cache of its pod's equivalence class, which has results or not."""
 
-    def succeeded(self, point: str) -> Callable[[float], None]:
-        """A callback for the duration of an extension point that succeeded, in seconds."""
-
-    def ended(self, point: str, code: Code, seconds: float) -> None:
-        """An extension point ended with another status."""
+    def duration(self, point: str, code: Code) -> Callable[[float], None]:
+        """A callback for the duration of an extension point that ended with a status, in seconds."""
 
     def waited_on_permit(self, code: Code, seconds: float) -> None:
         """A pod was held by permit plugins."""
 
 
-def _status_code(answer: Any) -> Code:
-    code: Code = answer.code
-    return code
-
-
-def _success(answer: Any) -> Code:
-    return Code.SUCCESS
+_status_code: Final[CodeOf] = attrgetter("code")
 
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
     """How one method of a framework is observed.
 
-    point: the extension point. code: the status of an answer. failed: the status if it raises.
+    point: the extension point. code: the status of an answer; None: every answer has the usual status.
+    usual: the status that most pods get. failed: the status if it raises.
     """
 
     point: str
-    code: CodeOf
+    code: CodeOf | None = None
     is_async: bool = False
+    usual: Code = Code.SUCCESS
     failed: Code = Code.ERROR
 
 
@@ -83,17 +77,19 @@ OBSERVED: Final[Mapping[str, _Observed]] = {
     "pre_filter": _Observed("pre_filter", lambda left: Code.UNSCHEDULABLE if left is None else Code.SUCCESS),
     "filter": _Observed("filter", lambda passed: Code.SUCCESS if len(passed) else Code.UNSCHEDULABLE),
     "post_filter": _Observed("post_filter", lambda result: result.status.code, is_async=True),
-    "pre_score": _Observed("pre_score", _success),
-    "sum_scores": _Observed("score", _success),
+    "pre_score": _Observed("pre_score"),
+    "sum_scores": _Observed("score"),
     "reserve": _Observed("reserve", _status_code),
-    "unreserve": _Observed("unreserve", _success),
+    "unreserve": _Observed("unreserve"),
     "permit": _Observed("permit", _status_code),
     "pre_bind_pre_flight": _Observed(
-        "pre_bind_pre_flight", lambda is_needed: Code.SUCCESS if is_needed else Code.SKIP
+        "pre_bind_pre_flight",
+        lambda is_needed: Code.SUCCESS if is_needed else Code.SKIP,
+        usual=Code.SKIP,
     ),
     "pre_bind": _Observed("pre_bind", _status_code, is_async=True),
     "bind": _Observed("bind", _status_code, is_async=True),
-    "post_bind": _Observed("post_bind", _success, is_async=True, failed=Code.SUCCESS),
+    "post_bind": _Observed("post_bind", is_async=True, failed=Code.SUCCESS),
 }
 """The methods of a framework that are extension points."""
 
@@ -105,31 +101,22 @@ def observe(framework: object, observer: FrameworkObserver) -> None:
         setattr(framework, name, wrap(getattr(framework, name), observed, observer))
 
 
-def _reporter(how: _Observed, observer: FrameworkObserver) -> Callable[[Any, float], None]:
-    """A function that reports the answer of an extension point, and when the call began."""
-    point, code_of, succeeded = how.point, how.code, observer.succeeded(how.point)
-
-    def report(answer: Any, began: float) -> None:
-        code = code_of(answer)
-        if code is Code.SUCCESS:
-            succeeded(perf_counter() - began)
-        else:
-            observer.ended(point, code, perf_counter() - began)
-
-    return report
-
-
 def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObserver) -> Callable[..., Any]:
-    report = _reporter(how, observer)
+    point, code_of, usual = how.point, how.code, how.usual
+    report_usual = observer.duration(point, usual)
 
     def call(*arguments: Any) -> Any:
         began = perf_counter()
         try:
             answer = method(*arguments)
         except BaseException:
-            observer.ended(how.point, how.failed, perf_counter() - began)
+            observer.duration(point, how.failed)(perf_counter() - began)
             raise
-        report(answer, began)
+        seconds = perf_counter() - began
+        if code_of is None or (code := code_of(answer)) is usual:
+            report_usual(seconds)
+        else:
+            observer.duration(point, code)(seconds)
         return answer
 
     return call
@@ -138,16 +125,21 @@ def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObs
 def _observed_async(
     method: Callable[..., Awaitable[Any]], how: _Observed, observer: FrameworkObserver
 ) -> Callable[..., Awaitable[Any]]:
-    report = _reporter(how, observer)
+    point, code_of, usual = how.point, how.code, how.usual
+    report_usual = observer.duration(point, usual)
 
     async def call(*arguments: Any) -> Any:
         began = perf_counter()
         try:
             answer = await method(*arguments)
         except BaseException:
-            observer.ended(how.point, how.failed, perf_counter() - began)
+            observer.duration(point, how.failed)(perf_counter() - began)
             raise
-        report(answer, began)
+        seconds = perf_counter() - began
+        if code_of is None or (code := code_of(answer)) is usual:
+            report_usual(seconds)
+        else:
+            observer.duration(point, code)(seconds)
         return answer
 
     return call
