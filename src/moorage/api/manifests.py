@@ -90,7 +90,8 @@ def _second_text(second: int) -> str:
 
 def micro_timestamp(moment: datetime) -> str:
     """A time as leases and events carry it: microseconds, UTC."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    second, rest = divmod(moment - _EPOCH, _SECOND)
+    return f"{_second_text(second)[:-1]}.{rest.microseconds:06d}Z"
 
 
 def moment(text: str) -> datetime:

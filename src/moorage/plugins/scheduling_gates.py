@@ -28,7 +28,7 @@ class SchedulingGates:
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """Reject while there is any gate."""
-        gates = [gate.name for gate in pod.spec.scheduling_gates]
+        gates = pod.spec.scheduling_gates
         if not gates:
             return None
-        return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
+        return unresolvable(f"waiting for scheduling gates: [{' '.join([gate.name for gate in gates])}]")

@@ -68,7 +68,8 @@ class InFlightEvents:
         """An attempt ended; events that no other attempt needs are dropped. Ending it twice does nothing."""
         if self._pods.pop(uid, None) is None or not self._events:
             return
-        self._forget_until(next((since for _, since in self._pods.values()), self._noted))
+        oldest = next(iter(self._pods.values()), None)
+        self._forget_until(self._noted if oldest is None else oldest[1])
 
     @property
     def event_count(self) -> int:

@@ -274,21 +274,24 @@ class ScheduleOne:
     async def _binding_cycle(self, attempt: Attempt) -> Failure | None:
         """The reason why a pod is not bound; None once it is bound."""
         pod, framework = attempt.pod, attempt.framework
-        where = (attempt.cycle, pod, attempt.node_name)
+        where, uid = (attempt.cycle, pod, attempt.node_name), attempt.queued.uid
+        extenders = framework.handle.extenders
         try:
-            if framework.pre_bind_pre_flight(*where) or self._waiting.get(pod.uid):
+            is_held = self._waiting.get(uid) is not None
+            if framework.pre_bind_pre_flight(*where) or is_held:
                 # Binding may take a while: other components should know the node.
                 await self._status_writer.nominate(attempt.queued.pod, attempt.node_name)
-            if log.v >= 4 and self._waiting.get(pod.uid):
-                log.info(4, "Pod waiting on permit", pod=kobj(pod))
-            status = await framework.wait_on_permit(pod)
-            if status.code is not Code.SUCCESS:
-                log_permit(status, pod)
-                return failure_at_a_node(status)
+            if is_held:
+                if log.v >= 4:
+                    log.info(4, "Pod waiting on permit", pod=kobj(pod))
+                status = await framework.wait_on_permit(pod)
+                if status.code is not Code.SUCCESS:
+                    log_permit(status, pod)
+                    return failure_at_a_node(status)
             # From here on the pod can fail but not be rejected: it needs no in-flight events.
-            self._queue.done(pod.uid)
+            self._queue.done(uid)
             point, status = "PreBind", await framework.pre_bind(*where)
-            if status.code is Code.SUCCESS and not await framework.handle.extenders.bind(*where[1:]):
+            if status.code is Code.SUCCESS and not (extenders and await extenders.bind(*where[1:])):
                 point, status = "Bind", await framework.bind(*where)
             if status.code is Code.SUCCESS:
                 return None

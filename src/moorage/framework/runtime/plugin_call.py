@@ -203,7 +203,8 @@ class PluginCall:
 
     def status(self, *arguments: Any, also: Code = Code.SUCCESS) -> Status | None:
         """Call the plugin for a status, as `as_status` reads it."""
-        return self.as_status(self(*arguments), also)
+        answer = self(*arguments)
+        return None if answer is None else self.as_status(answer, also)
 
     def skips(self, *arguments: Any) -> bool:
         """Call a plugin that may succeed or skip, and nothing else."""
