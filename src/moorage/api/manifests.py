@@ -74,6 +74,7 @@ def copy(value: Any) -> Any:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_SECONDS = 24 * 60 * 60
 _SECOND = timedelta(seconds=1)
 
 
@@ -90,8 +91,8 @@ def _second_text(second: int) -> str:
 
 def micro_timestamp(moment: datetime) -> str:
     """A time as leases and events carry it: microseconds, UTC."""
-    second, rest = divmod(moment - _EPOCH, _SECOND)
-    return f"{_second_text(second)[:-1]}.{rest.microseconds:06d}Z"
+    since = moment - _EPOCH
+    return f"{_second_text(since.days * _DAY_SECONDS + since.seconds)[:-1]}.{since.microseconds:06d}Z"
 
 
 def moment(text: str) -> datetime:

@@ -164,7 +164,7 @@ class Framework:
 
     def _pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes | None:
         plan = cycle.plan = self._plan_for(cycle, pod, nodes)
-        return run_pre_filters(plan, cycle, pod, nodes, diagnosis)
+        return run_pre_filters(plan, cycle, pod, nodes, diagnosis) if plan.pre_filters else nodes
 
     def _plan_for(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ProfilePlan:
         """The plan for a pod's equivalence class, made if needed, without plugins left out by `skips_pod`."""
@@ -245,8 +245,9 @@ class Framework:
 
     def _pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
         plan = cycle.plan or self._plan
-        skipped = [call.plugin for call in plan.pre_scores if call.skips(cycle, pod, nodes)]
-        cycle.plan = plan.leaving_out(CallDecision.PRE_SCORE_SKIPPED, skipped)
+        if plan.pre_scores:
+            skipped = [call.plugin for call in plan.pre_scores if call.skips(cycle, pod, nodes)]
+            cycle.plan = plan.leaving_out(CallDecision.PRE_SCORE_SKIPPED, skipped)
 
     def sum_scores(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """The scores of each node by the score plugins that run."""
