@@ -26,11 +26,14 @@ class RowLog(Journal[int]):
     def since(self, position: int) -> list[int] | None:
         """The rows written since a position, each once; None if unknown: any row may have changed."""
         # Called several times for each pod: a call of the base class would double its cost.
-        first = len(self._entries) - (self.position - position)
+        missed = self.position - position
+        if not missed:
+            return []
+        first = len(self._entries) - missed
         if first < 0:
             return None
         rows: list[int] = self._entries[first:].tolist()
-        return rows if len(rows) < 2 else list(dict.fromkeys(rows))
+        return rows if missed == 1 else list(dict.fromkeys(rows))
 
     def array_since(self, position: int, size: int) -> NDArray[np.intp] | None:
         """The same as an array, for many rows. size: the number of all rows."""
