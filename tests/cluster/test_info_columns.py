@@ -5,8 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.cluster import pod_table
+from moorage.cluster.columns import COLUMN_MAX, clipped, clipped_array
 from moorage.cluster.pod_table import PodInfo, PodTable
 from tests.builders import make_pod
 
@@ -57,3 +60,8 @@ def test_asking_for_thousands_of_resources_keeps_few_columns() -> None:
         assert table.load(f"example.com/{number}").tolist() == [0]
     assert len(table._info_columns()) == before + pod_table._MAX_EXTENDED_LOADS
     assert (table.load(GPU).tolist(), table.load("cpu").tolist()) == ([4], [2])
+
+
+@given(st.lists(st.integers(0, 1 << 70) | st.integers(COLUMN_MAX - 2, COLUMN_MAX + 2)))
+def test_many_amounts_are_clipped_like_one(amounts: list[int]) -> None:
+    assert clipped_array(amounts).tolist() == [clipped(amount) for amount in amounts]

@@ -9,7 +9,7 @@ distinct value is evaluated once (`Vocabulary.map_values`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -29,6 +29,14 @@ _FIRST_CAPACITY = 16
 def clipped(amount: int) -> int:
     """An amount clipped to the maximum of a column."""
     return min(amount, COLUMN_MAX)
+
+
+def clipped_array(amounts: Sequence[int]) -> NDArray[np.int64]:
+    """Many amounts, clipped in the same way."""
+    try:
+        return np.minimum(np.array(amounts, np.int64), COLUMN_MAX)
+    except OverflowError:
+        return np.array([clipped(amount) for amount in amounts], np.int64)
 
 
 class Column:

@@ -29,7 +29,7 @@ from moorage.api.storage import (
     GCEPersistentDisk,
     PortworxVolume,
 )
-from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped
+from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped_array
 from moorage.cluster.journal import Journal
 from moorage.cluster.pod_class import PodClass
 from moorage.cluster.resources import NATIVE_RESOURCES
@@ -172,9 +172,8 @@ def _microseconds(moment: datetime | None) -> int:
 
 
 def _scoring_loads(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
-    loads = [info.load for info in infos]
-    cpu = [clipped(load.scoring_cpu_milli) for load in loads]
-    return np.array([cpu, [clipped(load.scoring_memory) for load in loads]], np.int64)
+    cpu = clipped_array([info.load.scoring_cpu_milli for info in infos])
+    return np.array([cpu, clipped_array([info.load.scoring_memory for info in infos])])
 
 
 def _holding(infos: Sequence[PodInfo]) -> NDArray[np.bool_]:
@@ -278,7 +277,7 @@ class PodTable:
 
     def _load_column(self, resource: str) -> InfoColumn:
         def loads(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
-            return np.array([clipped(info.load.amounts.get(resource, 0)) for info in infos], np.int64)
+            return clipped_array([info.load.amounts.get(resource, 0) for info in infos])
 
         return InfoColumn(self.infos, Column(np.int64), loads)
 
