@@ -150,6 +150,8 @@ def test_flags_and_status_are_shown(scheduler: RunningScheduler, admin_token: st
     assert "leader-elect-lease-duration=2s\n" in scheduler.get("/flagz", admin_token).text
     assert "\nBinary version: 1.36." in scheduler.get("/statusz", admin_token).text
     assert scheduler.get("/debug/pprof/", admin_token).status == 404
+    assert scheduler.get("/debug/pprof/profile?seconds=0.01", admin_token).status == 200
+    assert scheduler.get("/debug/pprof/profile").status == 403
     assert scheduler.get("/debug/flags/v", admin_token) == (406, "unsupported http method")
 
 

@@ -77,7 +77,7 @@ async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> 
                 following = asyncio.create_task(target.informer.run())
                 try:
                     await target.informer.synced()
-                    async with _scheduler(place, kubeconfig, config, access, clock) as (pid, metrics):
+                    async with scheduler_process(place, kubeconfig, config, access, clock) as (pid, metrics):
                         target.scheduled_by(pid, metrics)
                         yield target
                 finally:
@@ -86,8 +86,13 @@ async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> 
 
 
 @asynccontextmanager
-async def _scheduler(
-    place: Path, kubeconfig: Path, config: SchedulerConfiguration | None, access: Access, clock: Clock
+async def scheduler_process(
+    place: Path,
+    kubeconfig: Path,
+    config: SchedulerConfiguration | None,
+    access: Access,
+    clock: Clock,
+    flags: Sequence[str] = ("--http-pipelining",),
 ) -> AsyncIterator[tuple[int, Client]]:
     """A scheduler with synced informers: its process id, and a client of its endpoints."""
     port, file = _free_port(), place / "scheduler.yaml"
@@ -99,7 +104,7 @@ async def _scheduler(
         burst=_REQUESTS_PER_SECOND,
     )
     file.write_text(dump_yaml(to_manifest(replace(config, client_connection=connection))), encoding="utf-8")
-    words = [f"--config={file}", "--leader-elect=false", f"--secure-port={port}", "--http-pipelining"]
+    words = [f"--config={file}", "--leader-elect=false", f"--secure-port={port}", *flags]
     async with _process(place, "run", words) as process:
         endpoint = Endpoint(f"https://127.0.0.1:{port}", client_context(None, skip_verification=True))
         async with connected(Access(endpoint, access.credentials), clock=clock) as client:

@@ -166,7 +166,9 @@ GROUPS: Final = (
     Group(
         "Deprecated",
         (
-            Flag("profiling", SWITCH, "true", "Serve /debug/flags/v; profiles of Go programs are not there."),
+            Flag(
+                "profiling", SWITCH, "true", "Serve /debug/flags/v and CPU profiles at /debug/pprof/profile."
+            ),
             Flag(
                 "contention-profiling",
                 SWITCH,

@@ -24,6 +24,7 @@ from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services import responses
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
+from moorage.services.cpu_profile import profile_routes
 from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authentication, Authorization
 from moorage.services.feature_gates import FeatureGates
 from moorage.services.loop_thread import LoopHandlers
@@ -134,8 +135,9 @@ def scheduler_routes(
     is_leading: Callable[[], bool],
     read_gauges: Callable[[], None],
     handlers: LoopHandlers,
+    clock: Clock,
 ) -> dict[str, Handler]:
-    """Metrics, the configuration in force, and the scheduler's cache and queue.
+    """Metrics, the configuration in force, the scheduler's cache and queue, and CPU profiles.
 
     handlers: runs handlers that read the scheduler's state in the scheduler's loop.
     """
@@ -161,6 +163,7 @@ def scheduler_routes(
         "/metrics/resources": shown["/metrics/resources"],
         "/debug/cache": cache,
         "/debug/queue": queue,
+        **(profile_routes(clock) if config().enable_profiling else {}),
     }
     return {
         **shown,

@@ -294,6 +294,7 @@ class LiveScheduler:
                 self._leads.is_set,
                 read,
                 LoopHandlers(self._loop, watchdog),
+                self._clock,
             ),
         }
         return {**routes, **page_routes(self._options.gates, self._options.flags, [*routes], self._started)}
