@@ -265,3 +265,19 @@ def test_as_many_go_together_as_are_answered_in_a_moment(
         await asyncio.gather(*tasks, return_exceptions=True)
 
     asyncio.run(scenario())
+
+
+def test_without_pipelining_a_request_leaves_at_once_if_a_connection_is_idle() -> None:
+    async def scenario() -> None:
+        pool = StagedPool()
+        pipeline = Pipeline(cast(ConnectionPool, pool), 60.0, limit=1)
+        first, second = pipeline.ask(b"first"), pipeline.ask(b"second")
+        assert pool.connection.sent == [1]
+        pool.connection.answer(0.0)
+        assert (first.done(), pool.connection.sent) == (True, [1])  # What is behind the answer is read first.
+        await asyncio.sleep(0)
+        assert pool.connection.sent == [1, 1]
+        pool.connection.answer(0.0)
+        assert second.done()
+
+    asyncio.run(scenario())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Final, Protocol
 
 from moorage.http.client_transport import HttpTransport
@@ -19,6 +19,10 @@ class Credentials(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Headers sent with each request."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether they never change."""
 
     @property
     def is_stale(self) -> bool:
@@ -44,8 +48,14 @@ class AuthenticatedTransport:
         """The credentials that the transport sends."""
         self._renewing = asyncio.Lock()
 
-    async def handle(self, request: Request) -> Response:
+    def handle(self, request: Request) -> Awaitable[Response]:
         """The response; after a 401 the request is retried once with renewed credentials."""
+        if not self._credentials.is_fixed:
+            return self._handle_renewing(request)
+        self._show()
+        return self._transport.handle(request)
+
+    async def _handle_renewing(self, request: Request) -> Response:
         if self._credentials.is_stale:
             await self._renew(self._credentials.headers)
         used = self._show()

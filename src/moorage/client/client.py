@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from http import HTTPStatus
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -29,6 +29,7 @@ _PATCH_TYPES: Mapping[PatchType, str] = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+_JSON: Final = "application/json"
 _SUCCESSFUL: Final = range(200, 300)
 _DONE: Final = (200, 201)
 """Status codes with which an API server confirms the creation of a subresource."""
@@ -48,12 +49,20 @@ class _Status(msgspec.Struct):
 _decode_status = msgspec.json.Decoder(_Status).decode
 
 
+def _says_success(body: bytes) -> bool:
+    try:
+        decoded = _decode_status(body)
+    except _UNREADABLE:
+        return False
+    return decoded.kind == "Status" and decoded.status == "Success"
+
+
 class Client:
     """A client of one API server; `token` is sent with every request."""
 
     def __init__(self, transport: Transport, token: str = "", user_agent: str = "moorage") -> None:
         self._transport = transport
-        self._headers = {"host": "localhost", "user-agent": user_agent, "accept": "application/json"}
+        self._headers = {"host": "localhost", "user-agent": user_agent, "accept": _JSON}
         if token:
             self._headers["authorization"] = f"Bearer {token}"
         self._headers_with: dict[str, dict[str, str]] = {}
@@ -125,15 +134,17 @@ class Client:
     ) -> None:
         """Create a subresource (binding, eviction); AnswerLost unless the server confirms it."""
         path = kind.path(namespace, name, subresource)
-        response = await self._answer("POST", path, None, obj)
-        try:
-            decoded = _decode_status(response.body)
-        except _UNREADABLE:
-            decoded = _Status()
-        if response.status not in _DONE or (decoded.kind, decoded.status) != ("Status", "Success"):
-            raise _no_answer("POST", path, response.status, response.body)
+        response = await self._transport.handle(self._request("POST", path, None, obj, _JSON))
+        if response.status not in _SUCCESSFUL:
+            raise await _refusal(response)
+        body = response.body
+        assert isinstance(body, bytes)
+        if response.status not in _DONE or not _says_success(body):
+            raise _no_answer("POST", path, response.status, body)
 
     # -- below the verbs
+
+    # Each of them awaits the transport itself: one more coroutine would cost microseconds for every binding.
 
     async def _object(
         self,
@@ -142,7 +153,7 @@ class Client:
         path: str,
         query: Mapping[str, str | int] | None = None,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
         subresource: str = "",
     ) -> Manifest:
         """A request that returns an object of this kind; subresources but `status` may return others."""
@@ -157,16 +168,20 @@ class Client:
         path: str,
         query: Mapping[str, str | int] | None = None,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
     ) -> Manifest:
         """A request that returns one object; RequestError if the server rejects it."""
-        response = await self._answer(method, path, query, body, content_type)
+        response = await self._transport.handle(self._request(method, path, query, body, content_type))
+        if response.status not in _SUCCESSFUL:
+            raise await _refusal(response)
+        received = response.body
+        assert isinstance(received, bytes)
         try:
-            answer = _decode(response.body)
+            answer = _decode(received)
         except _UNREADABLE:
             answer = None
         if not isinstance(answer, dict) or "kind" not in answer or answer.get("status") == "Failure":
-            raise _no_answer(method, path, response.status, response.body)
+            raise _no_answer(method, path, response.status, received)
         return answer
 
     async def exchange(
@@ -175,27 +190,17 @@ class Client:
         path: str,
         query: Mapping[str, str | int] | None = None,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
     ) -> bytes:
         """A request with a complete response body; RequestError if the server rejects it.
 
         body: a value to encode as JSON; a `msgspec.Raw` is sent as it is.
         """
-        return (await self._answer(method, path, query, body, content_type)).body
-
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str | int] | None,
-        body: Any,
-        content_type: str = "application/json",
-    ) -> _Answer:
         response = await self._transport.handle(self._request(method, path, query, body, content_type))
         if response.status not in _SUCCESSFUL:
             raise await _refusal(response)
         assert isinstance(response.body, bytes)
-        return _Answer(response.status, response.body)
+        return response.body
 
     async def stream(self, path: str, query: Mapping[str, str | int]) -> Stream:
         """A request with a streamed response; RequestError if the server rejects it."""
@@ -225,13 +230,6 @@ class Client:
     def _with(self, content_type: str) -> dict[str, str]:
         headers = self._headers_with[content_type] = {**self._headers, "content-type": content_type}
         return headers
-
-
-class _Answer(NamedTuple):
-    """A complete response."""
-
-    status: int
-    body: bytes
 
 
 class _WholeBody(Stream):

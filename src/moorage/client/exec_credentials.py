@@ -36,6 +36,8 @@ class ExecObserver:
 class ExecCredentials:
     """The credentials of an exec plugin: a token or a client certificate, until it expires."""
 
+    is_fixed = False
+
     def __init__(self, config: Entry, tls: ssl.SSLContext | None, clock: Clock) -> None:
         self._config = config
         self._tls = tls
@@ -114,6 +116,8 @@ def _outcome(error: Exception) -> tuple[int, str]:
 
 class ProviderCredentials:
     """The credentials of a kubeconfig's auth-provider (`oidc`, `gcp`), refreshed before they expire."""
+
+    is_fixed = False
 
     def __init__(self, server_url: str, provider: Entry, clock: Clock) -> None:
         self._server_url = server_url

@@ -5,8 +5,7 @@ Every request takes one token, including watches and retries. With an empty buck
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Awaitable
 
 from moorage.client.request_observer import RequestObserver
 from moorage.client.waiting import sleep
@@ -33,7 +32,7 @@ class RateLimitedTransport:
         self._filled_at: float | None = None
         self._observer = observer or RequestObserver()
 
-    def handle(self, request: Request) -> Coroutine[Any, Any, Response]:
+    def handle(self, request: Request) -> Awaitable[Response]:
         """The response; the request is sent when the rate limit allows, mostly at once."""
         if self._qps > 0:
             wait_seconds = self._take()

@@ -44,34 +44,36 @@ class RetryingTransport:
         """The first response that does not ask for a retry, or the last one."""
         began = self._clock.now()
         response: Response | None = None
+        backoff: Backoff | None = None
+        retries = 0
         try:
-            response = await self._answer(request)
-            return response
+            while True:
+                retry_after: float | None = None
+                try:
+                    response = await self._transport.handle(request)
+                except ConnectionFailed as error:
+                    response = None
+                    self._observer.answered(request.method, None, retries > 0)
+                    is_unknown = isinstance(error, AnswerLost) and not _is_idempotent(request)
+                    if is_unknown or isinstance(error, NoAccess) or retries >= _MAX_RETRIES:
+                        raise
+                else:
+                    status = response.status
+                    self._observer.answered(request.method, status, retries > 0)
+                    if status < _TOO_MANY_REQUESTS or not _asks_for_retry(status):
+                        return response
+                    retry_after = _retry_after(response)
+                    if retries >= _max_retries(request, retry_after):
+                        return response
+                retries += 1
+                backoff = backoff or Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
+                await sleep(self._clock, backoff.next_seconds() if retry_after is None else retry_after)
         finally:
             self._observer.finished(request, response, self._clock.now() - began)
 
-    async def _answer(self, request: Request) -> Response:
-        backoff: Backoff | None = None
-        retries = 0
-        while True:
-            retry_after: float | None = None
-            try:
-                response = await self._transport.handle(request)
-            except ConnectionFailed as error:
-                self._observer.answered(request.method, None, retries > 0)
-                is_unknown = isinstance(error, AnswerLost) and not _is_idempotent(request)
-                if is_unknown or isinstance(error, NoAccess) or retries >= _MAX_RETRIES:
-                    raise
-            else:
-                self._observer.answered(request.method, response.status, retries > 0)
-                if response.status != _TOO_MANY_REQUESTS and response.status not in _SERVER_ERRORS:
-                    return response
-                retry_after = _retry_after(response)
-                if retries >= _max_retries(request, retry_after):
-                    return response
-            retries += 1
-            backoff = backoff or Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
-            await sleep(self._clock, backoff.next_seconds() if retry_after is None else retry_after)
+
+def _asks_for_retry(status: int) -> bool:
+    return status == _TOO_MANY_REQUESTS or status in _SERVER_ERRORS
 
 
 def _max_retries(request: Request, retry_after: float | None) -> int:

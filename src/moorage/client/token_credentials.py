@@ -18,6 +18,7 @@ log = Logger(__name__)
 class FixedCredentials:
     """Credentials that never change: a token, a password, or none."""
 
+    is_fixed = True
     is_stale = False
 
     def __init__(self, headers: Mapping[str, str]) -> None:
@@ -30,6 +31,8 @@ class FixedCredentials:
 
 class TokenFile:
     """A token in a file that is rotated."""
+
+    is_fixed = False
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path

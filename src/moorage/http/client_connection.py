@@ -22,6 +22,7 @@ _MAX_BUFFERED_BYTES: Final = 1024 * 1024
 _BATCH_WINDOW_SECONDS: Final = 0.004
 """Batch window for reading busy streams, in seconds: larger reads cost less per byte."""
 _OK: Final = range(200, 300)
+_CREATED: Final = 201
 
 
 class HttpClientConnection(asyncio.Protocol):
@@ -29,13 +30,15 @@ class HttpClientConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._headers: dict[bytes, bytes] = {}
+        self.on_header: Callable[[bytes, bytes], None] = self._headers.__setitem__
+        """Called by the parser for every header of an answer: no Python function, there are many."""
         self._parser = httptools.HttpResponseParser(self)
         self._answers: deque[asyncio.Future[Response]] = deque()
         """The pending requests, in order."""
         self._all_answered: Callable[[], None] | None = None
         self._wants_stream = False
         self._stream: BodyStream | None = None
-        self._headers: dict[str, str] = {}
         self._pieces: list[bytes] = []
         self._received_at = 0.0
         self._first_answer_at = 0.0
@@ -163,15 +166,6 @@ class HttpClientConnection(asyncio.Protocol):
 
     # -- callbacks of the parser
 
-    def on_message_begin(self) -> None:
-        """An answer begins."""
-        self._headers = {}
-        self._pieces = []
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """A header was parsed."""
-        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
-
     def on_headers_complete(self) -> None:
         """The head is complete: a stream is passed on now."""
         if self._wants_stream and self._parser.get_status_code() in _OK:
@@ -195,7 +189,7 @@ class HttpClientConnection(asyncio.Protocol):
             self._stream = None
             self.abort()
         else:
-            pieces = self._pieces
+            pieces, self._pieces = self._pieces, []
             self._deliver(pieces[0] if len(pieces) == 1 else b"".join(pieces))
             if self._answers and not self.is_reusable:
                 self._fail(ConnectionFailed("the server closed the connection before this request"))
@@ -204,8 +198,15 @@ class HttpClientConnection(asyncio.Protocol):
         if not self._answers:
             self.abort()  # An answer without a request: the rest cannot be trusted either.
             return
-        kind = self._headers.get("content-type", "")
-        self._resolve(Response(self._parser.get_status_code(), body, kind, self._headers))
+        status = self._parser.get_status_code()
+        # Of answers to writes, which are many, only those of failures are read: `Retry-After`.
+        headers = {} if status == _CREATED else _decoded(self._headers)
+        self._headers.clear()
+        self._resolve(Response(status, body, headers.get("content-type", ""), headers))
+
+
+def _decoded(headers: dict[bytes, bytes]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers.items()}
 
 
 class BodyStream(Stream):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from copy import copy
 from types import TracebackType
 from typing import Final, Self
@@ -61,11 +61,13 @@ class HttpTransport:
         self._introduction = tuple(headers)
         self._header_cache.clear()
 
-    async def handle(self, request: Request) -> Response:
+    def handle(self, request: Request) -> Awaitable[Response]:
         """The server's answer; ConnectionFailed if there is none."""
         data = self._encoded(request)
-        if request.may_share:
-            return await self._pipeline.ask(data)
+        return self._pipeline.ask(data) if request.may_share else self._exclusive(request, data)
+
+    async def _exclusive(self, request: Request, data: bytes) -> Response:
+        """The answer to a request that has a connection to itself."""
         if _wants_stream(request):
             connection = await self._pool.connect()
             return await connection.ask(data, True, self._idle_seconds)

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from moorage.http.batching import BatchWindow
@@ -67,9 +68,19 @@ class Pipeline:
     def ask(self, request: bytes) -> asyncio.Future[Response]:
         """Send a request, together with others; the answer, or ConnectionFailed."""
         answer: asyncio.Future[Response] = self._loop.create_future()
-        self._waiting.append((request, answer))
-        self._send_soon()
+        # Without pipelining there is nothing to wait for if a connection is idle.
+        if self._limit > 1 or self._waiting or not self._sent_alone(request, answer):
+            self._waiting.append((request, answer))
+            self._send_soon()
         return answer
+
+    def _sent_alone(self, request: bytes, answer: asyncio.Future[Response]) -> bool:
+        """Send a request over an idle connection; returns whether there was one."""
+        connection = self._pool.take_idle() if self._groups < self._most_groups else None
+        if connection is None:
+            return False
+        self._send_over(connection, request, (answer,))
+        return True
 
     def _send_soon(self) -> None:
         """Send once all tasks that are ready to run have added their requests."""
@@ -129,23 +140,32 @@ class Pipeline:
 
     def _send_group(self, connection: HttpClientConnection) -> None:
         group = self._next_group()
-
-        def answered() -> None:
-            self._groups -= 1
-            self._learn(len(group), connection)
-            self._pool.give_back(connection)
-            if self._waiting:
-                self._send_soon()
-
         if not group:
             self._pool.give_back(connection)
             return
-        self._groups += 1
         data = b"".join([request for request, _ in group])
-        connection.send(data, [answer for _, answer in group], self._idle_seconds, answered)
+        self._send_over(connection, data, [answer for _, answer in group])
+
+    def _send_over(
+        self, connection: HttpClientConnection, data: bytes, answers: Sequence[asyncio.Future[Response]]
+    ) -> None:
+        self._groups += 1
+        answered = partial(self._answered, connection, len(answers))
+        connection.send(data, answers, self._idle_seconds, answered)
+
+    def _answered(self, connection: HttpClientConnection, count: int) -> None:
+        """A group of requests is answered, or has failed."""
+        self._groups -= 1
+        if self._limit > 1:
+            self._learn(count, connection)
+        self._most_groups = min(2 * self._most_groups, MAX_GROUPS)
+        self._pool.give_back(connection)
+        if self._waiting:
+            # Not now: what follows in the connection's buffer must not answer a request that is sent now.
+            self._send_soon()
 
     def _learn(self, count: int, connection: HttpClientConnection) -> None:
-        """Adjust the limits to how a group was answered."""
+        """Adjust the size of groups to how one was answered."""
         took_seconds = connection.answers_took_seconds
         if count > 1 and not connection.is_reusable:
             # Some servers answer one request per connection; pipelining is tried less and less often.
@@ -158,4 +178,3 @@ class Pipeline:
         else:
             wanted = max(self._most_together, 2.0 * count)
         self._most_together = min(max(wanted, 1.0), self._limit)
-        self._most_groups = min(2 * self._most_groups, MAX_GROUPS)

@@ -5,7 +5,7 @@ HTTP is one implementation; calling `handle` directly is another, and clients se
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -58,7 +58,7 @@ class Response:
 class Transport(Protocol):
     """Something that answers requests."""
 
-    async def handle(self, request: Request) -> Response:
+    def handle(self, request: Request) -> Awaitable[Response]:
         """The answer; failures are answers too."""
 
 
