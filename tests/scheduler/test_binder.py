@@ -131,3 +131,30 @@ def test_bindings_are_written_a_limited_number_at_a_time() -> None:
         await asyncio.gather(*bindings)
 
     in_harness(scenario)
+
+
+def test_a_cancelled_binding_leaves_its_turn_to_the_next() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
+        gates: list[asyncio.Event] = []
+
+        class Slow:
+            async def handle(self, request: Request) -> Response:
+                gates.append(asyncio.Event())
+                await gates[-1].wait()
+                return Response(201, SUCCESS)
+
+        binder = Binder(Client(Slow()), harness.clock, Random(1))
+        pod = convert(await harness.add_pod("p"), Pod)
+        bindings = [asyncio.ensure_future(binder.bind(pod, "n1")) for _ in range(130)]
+        await harness.settles()
+        bindings[0].cancel()  # Wakes the first that waits, which is cancelled before it runs.
+        await asyncio.sleep(0)
+        bindings[128].cancel()
+        await harness.settles()
+        assert len(gates) == 129
+        for gate in gates:
+            gate.set()
+        await asyncio.gather(*bindings, return_exceptions=True)
+        assert [each.cancelled() for each in bindings].count(True) == 2
+
+    in_harness(scenario)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from random import Random
 from typing import Final
 
@@ -29,13 +30,20 @@ class Binder:
         self._client = client
         self._clock = clock
         self._random = random
-        self._slots = asyncio.Semaphore(_MAX_CONCURRENT_WRITES)
+        self._writing = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind a pod to a node; raises if it is not bound there, or if another scheduler has bound it."""
         try:
-            async with self._slots:
+            while self._writing >= _MAX_CONCURRENT_WRITES:
+                await self._slot()
+            self._writing += 1
+            try:
                 await self._written(pod, node_name)
+            finally:
+                self._writing -= 1
+                self._wake_next()
         except RequestError as error:
             # The conflict may be with our own earlier request whose response was lost.
             may_be_bound = error.is_conflict or error.code >= _SERVER_ERROR
@@ -44,6 +52,23 @@ class Binder:
         except AnswerLost:
             if not await self._is_on(pod, node_name):
                 raise
+
+    async def _slot(self) -> None:
+        """Returns when there may be a slot; cheaper than a semaphore where there mostly is one."""
+        free: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(free)
+        try:
+            await free
+        except asyncio.CancelledError:
+            self._wake_next()
+            raise
+
+    def _wake_next(self) -> None:
+        while self._waiting:
+            free = self._waiting.popleft()
+            if not free.done():
+                free.set_result(None)
+                return
 
     def _written(self, pod: Pod, node_name: str) -> Answer[None]:
         binding = {
