@@ -125,6 +125,19 @@ def test_a_tenth_of_all_cycles_measures_plugins() -> None:
     assert sampled == pytest.approx(10_000 * PLUGIN_SAMPLE_SHARE, rel=0.1)
 
 
+def test_stored_observations_are_bounded_and_few_are_left_until_they_are_read() -> None:
+    metrics = Metrics()
+    cell = metrics.scheduling_algorithm_duration
+    cell.observe(0.1)
+    metrics.settle()
+    assert cell.stored == 1
+    for _ in range(1000):
+        cell.observe(0.1)
+    metrics.settle()
+    assert cell.stored == 0
+    assert sum(cell.counts) == 1001
+
+
 def test_wrong_labels_are_refused() -> None:
     with pytest.raises(ValueError, match="scheduler_cache_size has the labels"):
         Metrics().cache_size.labels("nodes", "pods")

@@ -79,6 +79,11 @@ class Distribution:
         self.observe: Callable[[float], None] = self._noted.append
         """Observe a value."""
 
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return len(self._noted)
+
     def settle(self) -> None:
         """Count the stored values."""
         count = len(self._noted)

@@ -31,6 +31,8 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PLUGIN_SAMPLE_SHARE: Final = 0.1
 """Share of scheduling cycles in which every plugin is measured."""
 
+_MAX_STORED: Final = 1000
+"""Number of stored observations from which on they are counted: counting a few costs as much as many."""
 QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 """Values of the label `queue` of pending pods."""
 
@@ -270,10 +272,10 @@ class Metrics:
         return self._health.text().encode()
 
     def settle(self) -> None:
-        """Count stored observations; called periodically, so that they do not accumulate."""
+        """Count stored observations where there are many; called periodically, so that they are bounded."""
         for metric in self._section.metrics.values():
             for cell in list(metric.cells.values()):  # Another thread may add one.
-                if isinstance(cell, Distribution):
+                if isinstance(cell, Distribution) and cell.stored >= _MAX_STORED:
                     cell.settle()
 
     def reset(self) -> None:
