@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from moorage.bench.engine_target import engine_target
+from moorage.bench.engine_target import EngineTarget, engine_target
+from moorage.bench.object_store import ObjectStore
+from moorage.bench.pod_watch import PodSelection, SeenPod
 from moorage.bench.results import BenchmarkReport, WorkloadResult
 from moorage.bench.runner import OpenTarget, Runner, new_report
 from moorage.bench.workload_files import PlannedWorkload, read_workloads
@@ -93,3 +97,31 @@ def run(
     report = new_report("engine")
     asyncio.run(Runner(open_target=open_target, wait_seconds=wait_seconds).run(workloads, report))
     return report
+
+
+class EngineRun:
+    """A run whose cluster can be looked at afterwards."""
+
+    def __init__(self, files: Files, *ops: dict[str, Any], **fields: Any) -> None:
+        self._targets: list[EngineTarget] = []
+        workloads = read_workloads(files.case(*ops, **fields))
+        self.report: BenchmarkReport = run(workloads, open_target=self._opened)
+        assert not self.report.failed, self.report.failed
+
+    @asynccontextmanager
+    async def _opened(self, workload: PlannedWorkload) -> AsyncIterator[EngineTarget]:
+        async with engine_target(workload.config) as target:
+            self._targets.append(target)
+            yield target
+            target.scheduler.queue.validate()
+            target.scheduler.cache.validate()
+
+    @property
+    def store(self) -> ObjectStore:
+        return self._targets[-1]._store
+
+    def all(self, kind: Any) -> list[Any]:
+        return list(self.store.table(kind).values())
+
+    def pods(self, namespace: str) -> list[SeenPod]:
+        return self._targets[-1].pods.pods(PodSelection([namespace]))

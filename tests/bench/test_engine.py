@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from moorage.bench.engine_target import EngineTarget, engine_target
-from moorage.bench.object_store import ObjectStore
-from moorage.bench.pod_watch import PodSelection, SeenPod
-from moorage.bench.results import BenchmarkReport
 from moorage.bench.workload_files import PlannedWorkload, read_workloads
 from moorage.client.kinds import CSI_NODE, NODE, PERSISTENT_VOLUME, POD, SERVICE
 from moorage.scheduler.scheduler import Scheduler
-from tests.bench.files import BENCH, MEASURED, NODES, Files, node, pod, run
-
-
-class EngineRun:
-    """A run whose cluster can be looked at afterwards."""
-
-    def __init__(self, files: Files, *ops: dict[str, Any], **fields: Any) -> None:
-        self._targets: list[EngineTarget] = []
-        workloads = read_workloads(files.case(*ops, **fields))
-        self.report: BenchmarkReport = run(workloads, open_target=self._opened)
-        assert not self.report.failed, self.report.failed
-
-    @asynccontextmanager
-    async def _opened(self, workload: PlannedWorkload) -> AsyncIterator[EngineTarget]:
-        async with engine_target(workload.config) as target:
-            self._targets.append(target)
-            yield target
-            target.scheduler.queue.validate()
-            target.scheduler.cache.validate()
-
-    @property
-    def store(self) -> ObjectStore:
-        return self._targets[-1]._store
-
-    def all(self, kind: Any) -> list[Any]:
-        return list(self.store.table(kind).values())
-
-    def pods(self, namespace: str) -> list[SeenPod]:
-        return self._targets[-1].pods.pods(PodSelection([namespace]))
+from tests.bench.files import BENCH, MEASURED, NODES, EngineRun, Files, node, pod, run
 
 
 def test_a_result_has_all_figures(files: Files) -> None:
@@ -382,9 +348,9 @@ def test_churn_that_recreates(files: Files) -> None:
 
 
 def test_a_steady_state(files: Files) -> None:
-    files.template("short.yaml", pod(terminationGracePeriodSeconds=0))
-    steady = {"steadyState": True, "duration": "300ms", "podTemplatePath": "short.yaml"}
-    assert files.run(NODES, {**MEASURED, **steady}).pods > 3
+    harness = EngineRun(files, NODES, {**MEASURED, "steadyState": True, "duration": "300ms"})
+    assert harness.report.workloads[0].pods > 3
+    assert len(harness.all(POD)) <= 3, "pods are deleted without a grace period"
 
 
 def test_two_measurements_have_names(files: Files) -> None:
@@ -449,13 +415,13 @@ def test_what_fails_is_reported(files: Files, ops: list[dict[str, Any]], reason:
 
 
 def test_others_run_when_one_fails(files: Files) -> None:
-    driver = {"opcode": "createResourceDriver"}
+    groups = {"opcode": "createPodGroups"}
     size = [{"name": "tiny"}]
     report = run(
         read_workloads(
             files.cases(
                 {"name": "A", "workloadTemplate": [MEASURED], "workloads": size},
-                {"name": "B", "workloadTemplate": [driver], "workloads": size},
+                {"name": "B", "workloadTemplate": [groups], "workloads": size},
                 {"name": "C", "workloadTemplate": [NODES, MEASURED], "workloads": size},
             )
         ),

@@ -99,6 +99,31 @@ WRONG_OPS: list[tuple[str, dict[str, Any], str]] = [
         "op 1 (startCollectingMetrics): workload tiny: namespaces is empty",
     ),
     (
+        "a driver without a name",
+        {"opcode": "createResourceDriver", "nodes": "*"},
+        "op 1 (createResourceDriver): workload tiny: driverName is missing",
+    ),
+    (
+        "a driver without nodes",
+        {"opcode": "createResourceDriver", "driverName": "x"},
+        "op 1 (createResourceDriver): workload tiny: nodes is missing",
+    ),
+    (
+        "negative devices",
+        {"opcode": "createResourceDriver", "driverName": "x", "nodes": "*", "maxClaimsPerNode": -1},
+        "op 1 (createResourceDriver): workload tiny: maxClaimsPerNode is -1, which is negative",
+    ),
+    (
+        "claims nowhere",
+        {"opcode": "createResourceClaims", "templatePath": "pod.yaml"},
+        "op 1 (createResourceClaims): workload tiny: namespace is missing",
+    ),
+    (
+        "claims from nothing",
+        {"opcode": "createResourceClaims", "namespace": "a"},
+        "op 1 (createResourceClaims): workload tiny: templatePath is missing",
+    ),
+    (
         "deletes nowhere",
         {"opcode": "deletePods"},
         "op 1 (deletePods): workload tiny: namespace is missing",
@@ -224,16 +249,14 @@ def test_feature_gates_are_noted(files: Files) -> None:
     ]
 
 
-def test_device_workloads_are_refused_and_the_others_are_not(files: Files) -> None:
-    driver = {"opcode": "createResourceDriver", "driverName": "x", "nodes": "y"}
+def test_workloads_with_groups_are_refused_and_the_others_are_not(files: Files) -> None:
+    groups = {"opcode": "createPodGroups", "namespace": "x", "templatePath": "group.yaml", "count": 1}
     path = files.cases(
-        {"name": "Devices", "workloadTemplate": [NODES, driver], "workloads": [SIZE]},
+        {"name": "Groups", "workloadTemplate": [NODES, groups], "workloads": [SIZE]},
         {"name": "Pods", "workloadTemplate": [MEASURED], "workloads": [SIZE]},
     )
-    devices, pods = read_workloads(path)
-    assert devices.refused == (
-        "op 1 (createResourceDriver): there is no device driver to publish devices and to prepare them"
-    )
+    groups_workload, pods = read_workloads(path)
+    assert groups_workload.refused == "op 1 (createPodGroups): groups of pods are not scheduled as one"
     assert not pods.refused
 
 

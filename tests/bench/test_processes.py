@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from moorage.cli.main import app
 from tests.apiserver.running import Kubectl, RunningServer, start_server
-from tests.bench.files import Files, node, pod
+from tests.bench.device_files import ALLOCATED, CLAIMS, CLASS, DRIVER_OP, TEMPLATE, write_device_templates
+from tests.bench.files import MEASURED, NODES, Files, node, pod
 from tests.run.running import RunningScheduler
 
 KINDS = "nodes,csinodes,pods,services,persistentvolumes,persistentvolumeclaims,priorityclasses,namespaces"
@@ -114,6 +115,23 @@ def test_server_and_scheduler_in_processes_of_their_own(config: str) -> None:
     assert all(seconds is not None for seconds in result["cpu_seconds_per_pod"].values())
     assert result["attempt_seconds"]["results"]["scheduled"]["count"] == 1
     assert result["extension_points"]["Filter"]["count"] >= 1
+
+
+def test_devices_over_http(files: Files) -> None:
+    """Claims from templates are made by the bench: no controller runs beside the server."""
+    write_device_templates(files, "resource.k8s.io/v1beta2")
+    path = files.case(
+        NODES, DRIVER_OP, CLASS, CLAIMS, ALLOCATED, TEMPLATE, {**MEASURED, "namespace": "a", "count": 1}
+    )
+    assert bench(str(path), "--http")["pods"] == 1
+
+
+def test_a_kind_that_the_server_does_not_have_is_named(files: Files) -> None:
+    files.template("rule.yaml", {"apiVersion": "resource.k8s.io/v1alpha3", "kind": "DeviceTaintRule"})
+    path = files.case({"opcode": "createAny", "templatePath": "rule.yaml"}, NODES, MEASURED)
+    answer = CliRunner().invoke(app, ["bench", "--http", str(path)])
+    assert answer.exit_code == 1
+    assert "op 0: the server has no kind DeviceTaintRule in resource.k8s.io/v1alpha3" in answer.output
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from moorage.client.kinds import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     PRIORITY_CLASS,
+    RESOURCE_CLAIM,
     Kind,
 )
 from moorage.client.waiting import sleep
@@ -39,6 +40,8 @@ _KNOWN: Final = {
     (each.api_version, each.name): each
     for each in (CSI_NODE, NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, PRIORITY_CLASS)
 }
+_SERVED_VERSIONS: Final = {"resource.k8s.io/v1beta2": RESOURCE_CLAIM.api_version}
+"""Versions with the same fields as another one, which servers have without being configured for it."""
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _KEPT: Final = {
     "Pod": (
@@ -62,6 +65,7 @@ _FORBIDDEN: Final = 403
 class _Metadata(msgspec.Struct):
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     labels: dict[str, str] = {}
 
 
@@ -82,8 +86,14 @@ class _Stored(msgspec.Struct):
     spec: _StoredSpec = msgspec.field(default_factory=_StoredSpec)
 
 
+class _ClaimReference(msgspec.Struct, rename="camel"):
+    name: str
+    resource_claim_template_name: str | None = None
+
+
 class _Spec(msgspec.Struct, rename="camel"):
     node_name: str = ""
+    resource_claims: list[_ClaimReference] = []
 
 
 class _Condition(msgspec.Struct):
@@ -119,7 +129,7 @@ class ClusterTarget:
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self.notes: list[str] = []
-        self._client = client
+        self.client = client
         self._clock = clock
         self.informer: Informer[Any] = Informer(client, POD, clock, decode=_read_pod)
         self.pods = PodWatch(self.informer)
@@ -132,6 +142,8 @@ class ClusterTarget:
 
     async def prepared(self, manifest: Manifest) -> PreparedObject | None:
         """An object as the server requires it."""
+        version = str(manifest.get("apiVersion"))
+        manifest = {**manifest, "apiVersion": _SERVED_VERSIONS.get(version, version)}
         kind = await self._kind(manifest)
         if kind == POD:
             manifest = await self._admissible_pod(manifest)
@@ -145,8 +157,7 @@ class ClusterTarget:
         kind = self._kinds.get((version, name))
         if kind is None:
             group, _, number = version.rpartition("/")
-            answer = await self._client.call("GET", f"/apis/{version}" if group else f"/api/{version}")
-            for each in answer.get("resources", ()):
+            for each in await self._resources(f"/apis/{version}" if group else f"/api/{version}"):
                 if "/" not in each["name"]:
                     found = Kind(group, number, each["kind"], each["name"], each["namespaced"])
                     self._kinds.setdefault((version, each["kind"]), found)
@@ -154,6 +165,17 @@ class ClusterTarget:
         if kind is None:
             raise WorkloadFailed(f"the server has no kind {name} in {version}")
         return kind
+
+    async def _resources(self, path: str) -> list[Manifest]:
+        """The resources of an API version; none if the server does not have it."""
+        try:
+            answer = await self.client.call("GET", path)
+        except RequestError as error:
+            if not error.is_not_found:
+                raise
+            return []
+        found: list[Manifest] = answer.get("resources") or []
+        return found
 
     async def _admissible_pod(self, pod: Manifest) -> Manifest:
         spec = {"automountServiceAccountToken": False, **pod.get("spec", {})}
@@ -186,7 +208,7 @@ class ClusterTarget:
                 raise
 
     async def _make(self, kind: Kind, namespace: str, body: Manifest | msgspec.Raw) -> _Stored:
-        stored = _read_stored(await self._client.post(kind, namespace, body))
+        stored = _read_stored(await self.client.post(kind, namespace, body))
         meta = stored.metadata
         self._created[kind, meta.namespace, meta.name] = bool(meta.finalizers)
         return stored
@@ -200,7 +222,7 @@ class ClusterTarget:
         if kind == NODE:
             await self._declare_ready(stored, wanted)
         elif kind in (PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM) and "status" in wanted:
-            await self._client.patch(kind, place, name, {"status": wanted["status"]}, "merge", "status")
+            await self.client.patch(kind, place, name, {"status": wanted["status"]}, "merge", "status")
         return name
 
     async def _create_with_retries(self, kind: Kind, namespace: str, body: msgspec.Raw) -> _Stored:
@@ -219,7 +241,7 @@ class ClusterTarget:
         taints = wanted.get("spec", {}).get("taints") or []
         known = node.spec.taints or []
         if any(each["key"] == _NOT_READY for each in known) and known != taints:
-            await self._client.patch(
+            await self.client.patch(
                 NODE, "", node.metadata.name, {"spec": {"taints": taints or None}}, "merge"
             )
 
@@ -229,17 +251,18 @@ class ClusterTarget:
         assert prepared is not None
         kind, body = prepared.kind, prepared.body.manifest
         place = namespace if kind.namespaced else ""
-        stored = await self._client.get(kind, place, body["metadata"]["name"])
+        stored = await self.client.get(kind, place, body["metadata"]["name"])
         kept = {field: stored["spec"][field] for field in _KEPT.get(kind.name, ()) if field in stored["spec"]}
         meta = {**body["metadata"], **({"namespace": place} if place else {})}
         wanted = {**body, "metadata": meta, "spec": {**kept, **body.get("spec", {})}}
-        await self._client.update(kind, wanted, "/".join(subresources))
+        await self.client.update(kind, wanted, "/".join(subresources))
         if "status" in body:
-            await self._client.update(kind, wanted, "status")
+            await self.client.update(kind, wanted, "status")
 
-    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+    async def delete(self, kind: Kind, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         """Delete an object."""
-        await self._client.delete(kind, namespace if kind.namespaced else "", name)
+        place = namespace if kind.namespaced else ""
+        await self.client.delete(kind, place, name, grace_seconds=grace_seconds)
 
     # -- figures
 
@@ -276,7 +299,7 @@ class ClusterTarget:
         """Wait until a namespace is deleted: the next workload may create one of the same name."""
         while True:
             try:
-                await self._client.get(NAMESPACE, "", namespace)
+                await self.client.get(NAMESPACE, "", namespace)
             except RequestError as error:
                 if error.is_not_found:
                     return
@@ -287,8 +310,8 @@ class ClusterTarget:
         """Delete an object at once, finalizers included; no kubelet confirms that a pod has ended."""
         try:
             if self._created[kind, namespace, name]:
-                await self._client.patch(kind, namespace, name, {"metadata": {"finalizers": None}}, "merge")
-            await self._client.delete(kind, namespace, name, grace_seconds=0 if kind == POD else None)
+                await self.client.patch(kind, namespace, name, {"metadata": {"finalizers": None}}, "merge")
+            await self.client.delete(kind, namespace, name, grace_seconds=0 if kind == POD else None)
         except RequestError as error:
             if not error.is_not_found:
                 raise

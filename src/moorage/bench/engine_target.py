@@ -14,17 +14,20 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from moorage.api.base import Object
+from moorage.api.base import Object, Struct
 from moorage.api.decode import KINDS
+from moorage.api.devices import ResourceClaimSpec
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.bench.claim_controller import ClaimController
 from moorage.bench.object_store import ObjectStore
 from moorage.bench.pod_watch import PodWatch
 from moorage.bench.process_usage import ProcessUsage, forget_peak, own_usage
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.bench.target import PreparedObject, WorkloadFailed
 from moorage.client import kinds
+from moorage.client.client import Client
 from moorage.client.kinds import POD, Kind
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
@@ -36,10 +39,25 @@ from moorage.scheduler.observers import MetricsObserver
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 
+
+class ClaimTemplateSpec(Struct):
+    """What claims from a template have."""
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+
+
+class ResourceClaimTemplate(Object):
+    """A template of claims."""
+
+    spec: ClaimTemplateSpec = ClaimTemplateSpec()
+
+
+_STORED: Final[Mapping[str, type[Object]]] = {**KINDS, ResourceClaimTemplate.__name__: ResourceClaimTemplate}
+"""What is stored: the kinds that scheduling reads, and those that the controller of claims reads."""
 _KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
 _SEED: Final = 1
 """Seed of the scheduler's random numbers, so that ties are broken in the same way in every run."""
-_decoder = cache(lambda name: decoder(KINDS[name]))
+_decoder = cache(lambda name: decoder(_STORED[name]))
 """The decoder of a kind's objects, as the scheduler's informers have it."""
 
 
@@ -79,9 +97,9 @@ class EngineTarget:
         self._store = ObjectStore(utc_now)
         self._metrics = Metrics(Random(_SEED))
         self._stopwatch = _Stopwatch(self._metrics)
-        client = StoreClient(self._store)
+        self.client: Client = StoreClient(self._store)
         self.scheduler = Scheduler(
-            client,
+            self.client,
             config or default_config(),
             default_registry(),
             clock,
@@ -90,14 +108,15 @@ class EngineTarget:
             observer=self._stopwatch,
             new_informer=StoreInformer,
         )
-        self._pods: StoreInformer[Any] = StoreInformer(client, POD, clock, decode=_not_decoded)
+        self._pods: StoreInformer[Any] = StoreInformer(self.client, POD, clock, decode=_not_decoded)
         self.pods = PodWatch(self._pods)
+        self._claims = ClaimController(self.client, self._pods)
 
     async def begin(self, tasks: set[asyncio.Task[None]]) -> None:
         """Follow the cluster and schedule, as tasks that are added here."""
         scheduling = asyncio.create_task(self.scheduler.run())
         scheduling.add_done_callback(self._scheduler_ended)
-        tasks |= {scheduling, asyncio.create_task(self._pods.run())}
+        tasks |= {scheduling, *map(asyncio.create_task, (self._pods.run(), self._claims.run()))}
         for informer in self.scheduler.informers:
             await informer.synced()
         await self._pods.synced()
@@ -111,7 +130,7 @@ class EngineTarget:
     async def prepared(self, manifest: Manifest) -> PreparedObject | None:
         """An object, decoded; None for a kind that scheduling does not read."""
         name = str(manifest.get("kind"))
-        if name not in KINDS:
+        if name not in _STORED:
             note = f"{name} objects are left out: scheduling does not read them"
             if note not in self.notes:
                 self.notes.append(note)
@@ -134,9 +153,10 @@ class EngineTarget:
         self._store.update(kind, _changed(known, wanted, "resize" in subresources))
         await asyncio.sleep(0)
 
-    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
+    async def delete(self, kind: Kind, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         """Delete an object."""
-        self._store.delete(kind, namespace if kind.namespaced else "", name)
+        place = namespace if kind.namespaced else ""
+        self._store.delete(kind, place, name, grace_seconds=grace_seconds)
         await asyncio.sleep(0)
 
     # -- figures

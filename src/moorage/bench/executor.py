@@ -12,14 +12,18 @@ from typing import Any, Final, TypeVar
 from moorage.api.manifests import Manifest, copy
 from moorage.bench.base_objects import PodSource, base_namespace, nodes
 from moorage.bench.concurrency import at_once, overlapping
+from moorage.bench.devices import allocate_claims, slices_of_driver
 from moorage.bench.metrics_collector import MetricsCollector
 from moorage.bench.ops import (
+    AllocResourceClaims,
     Barrier,
     Churn,
     CreateAny,
     CreateNamespaces,
     CreateNodes,
     CreatePods,
+    CreateResourceClaims,
+    CreateResourceDriver,
     DeletePods,
     Op,
     Sleep,
@@ -102,10 +106,16 @@ class Executor:
                 await self._create_pods(index, op)
             case DeletePods():
                 await self._run_or_background(op.skip_wait_to_completion, self._delete_pods(op))
-            case CreateAny():
+            case CreateAny() | CreateResourceClaims():
                 await self._create_any(op)
             case UpdateAny():
                 await self._update_any(op)
+            case CreateResourceDriver():
+                await at_once(
+                    self._create(each, "") for each in await slices_of_driver(self._target.client, op)
+                )
+            case AllocResourceClaims():
+                await allocate_claims(self._target.client, op.namespace)
             case Churn():
                 await self._churn(index, op)
             case Barrier():
@@ -154,7 +164,7 @@ class Executor:
                 raise
         self._namespaces[name] = 0
 
-    async def _create_any(self, op: CreateAny) -> None:
+    async def _create_any(self, op: CreateAny | CreateResourceClaims) -> None:
         if op.namespace:
             await self._need_namespace(op.namespace)
         count = 1 if op.count is None else op.count
@@ -246,7 +256,8 @@ class Executor:
             except TimeoutError:
                 break
             cycles += 1
-            await at_once(self._delete_pod(*key) for key in selected(self._target.pods.pods(group)))
+            found = selected(self._target.pods.pods(group))
+            await at_once(self._delete_pod(*key, grace_seconds=0) for key in found)
         if not cycles and not any(pod.spec.node_name for pod in self._target.pods.pods(group)):
             raise WorkloadFailed("no pod at all got scheduled in the time that the operation has")
 
@@ -258,9 +269,9 @@ class Executor:
         async for namespace, name in self._paced(selected(found), op.delete_pods_per_second):
             await self._delete_pod(namespace, name)
 
-    async def _delete_pod(self, namespace: str, name: str) -> None:
+    async def _delete_pod(self, namespace: str, name: str, grace_seconds: int | None = None) -> None:
         try:
-            await self._target.delete(POD, namespace, name)
+            await self._target.delete(POD, namespace, name, grace_seconds)
         except RequestError as error:
             if not error.is_not_found:
                 raise

@@ -91,16 +91,21 @@ class ObjectStore:
         versioned = replace(obj, metadata=self._next(obj))
         return self._put(kind, (obj.namespace, obj.name), versioned)
 
-    def delete(self, kind: Kind, namespace: str, name: str, uid: str = "") -> None:
+    def delete(
+        self, kind: Kind, namespace: str, name: str, uid: str = "", grace_seconds: int | None = None
+    ) -> None:
         """Remove an object; one with finalizers only gets a deletion timestamp.
 
         A pod on a node has a grace period, and there is no kubelet to confirm that it has ended: it stays,
-        unless its grace period is zero.
+        unless its grace period is zero. None: the grace period that it asks for.
         """
         obj = self.get(kind, namespace, name)
         if uid and obj.metadata.uid != uid:
             raise _conflict(kind, name)
-        grace_seconds = _grace_seconds(obj) if isinstance(obj, Pod) else 0
+        if not isinstance(obj, Pod):
+            grace_seconds = 0
+        elif grace_seconds is None:
+            grace_seconds = _grace_seconds(obj)
         if not obj.metadata.finalizers and not grace_seconds:
             del self._tables[kind.name][namespace, name]
             self._notify(kind, "DELETED", obj, obj)

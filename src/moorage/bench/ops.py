@@ -126,6 +126,30 @@ class UpdateAny(_Part):
     subresources: list[str] = []
 
 
+class CreateResourceClaims(_Part):
+    """Makes claims for devices."""
+
+    namespace: str = ""
+    template_path: str = ""
+    count: int = 0
+    count_param: str = ""
+
+
+class CreateResourceDriver(_Part):
+    """Publishes devices of a driver on all nodes whose names match a glob pattern."""
+
+    driver_name: str = ""
+    max_claims_per_node: int = 0
+    max_claims_per_node_param: str = ""
+    nodes: str = ""
+
+
+class AllocResourceClaims(_Part):
+    """Allocates all claims of a namespace (of all if empty) without pods, each on a random node."""
+
+    namespace: str = ""
+
+
 class Churn(_Part):
     """Makes objects in the background (`create`), or makes and deletes them in turn (`recreate`)."""
 
@@ -171,6 +195,9 @@ Op = (
     | DeletePods
     | CreateAny
     | UpdateAny
+    | CreateResourceClaims
+    | CreateResourceDriver
+    | AllocResourceClaims
     | Churn
     | Barrier
     | Sleep
@@ -186,6 +213,9 @@ OPS: Final[dict[str, type[Op]]] = {
     "deletePods": DeletePods,
     "createAny": CreateAny,
     "updateAny": UpdateAny,
+    "createResourceClaims": CreateResourceClaims,
+    "createResourceDriver": CreateResourceDriver,
+    "allocResourceClaims": AllocResourceClaims,
     "churn": Churn,
     "barrier": Barrier,
     "sleep": Sleep,
@@ -195,9 +225,7 @@ OPS: Final[dict[str, type[Op]]] = {
 """Operations by opcode."""
 
 REFUSED: Final = {
-    "createResourceDriver": "there is no device driver to publish devices and to prepare them",
-    "createResourceClaims": "claims need the devices of a driver, and there is none",
-    "allocResourceClaims": "claims need the devices of a driver, and there is none",
+    "createPodGroups": "groups of pods are not scheduled as one",
 }
 """Known opcodes that are not supported, with the reason."""
 

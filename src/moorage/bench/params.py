@@ -14,6 +14,8 @@ from moorage.bench.ops import (
     CreateNodes,
     CreatePods,
     CreatePodSets,
+    CreateResourceClaims,
+    CreateResourceDriver,
     DeletePods,
     Op,
     Sleep,
@@ -89,6 +91,8 @@ def _filled(op: Op, params: Params) -> Op:
     values: dict[str, Any] = {}
     if getattr(op, "count_param", ""):
         values["count"] = params.whole(op.count_param)  # type: ignore[union-attr]
+    if isinstance(op, CreateResourceDriver) and op.max_claims_per_node_param:
+        values["max_claims_per_node"] = params.whole(op.max_claims_per_node_param)
     if isinstance(op, CreatePods | Sleep) and op.duration_param:
         values["duration"] = params.text(op.duration_param)
     if isinstance(op, CreatePods) and op.steady_state_param:
@@ -111,8 +115,14 @@ def _check(op: Op) -> None:
             raise BadOp(f"{rate} a second is negative")
         case DeletePods(namespace=""):
             raise BadOp("namespace is missing")
-        case CreateAny(template_path="") | UpdateAny(template_path=""):
+        case CreateResourceClaims(namespace=""):
+            raise BadOp("namespace is missing")
+        case (
+            CreateAny(template_path="") | UpdateAny(template_path="") | CreateResourceClaims(template_path="")
+        ):
             raise BadOp("templatePath is missing")
+        case CreateResourceDriver():
+            _check_driver(op)
         case Churn():
             _check_churn(op)
         case Barrier(stage_requirement=stage) if stage not in (SCHEDULED, ATTEMPTED):
@@ -138,6 +148,15 @@ def _check_pods(op: CreatePods) -> None:
         raise BadOp("a steady state needs a duration")
     if (op.persistent_volume_template_path is None) != (op.persistent_volume_claim_template_path is None):
         raise BadOp("templates of volumes and of claims are only of use together")
+
+
+def _check_driver(op: CreateResourceDriver) -> None:
+    if not op.driver_name:
+        raise BadOp("driverName is missing")
+    if not op.nodes:
+        raise BadOp("nodes is missing")
+    if op.max_claims_per_node < 0:
+        raise BadOp(f"maxClaimsPerNode is {op.max_claims_per_node}, which is negative")
 
 
 def _check_churn(op: Churn) -> None:

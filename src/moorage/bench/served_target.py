@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from moorage.bench.claim_controller import ClaimController
 from moorage.bench.cluster_target import ClusterTarget
 from moorage.bench.process_usage import ProcessUsage, own_usage, usage_of
 from moorage.bench.target import WorkloadFailed
@@ -74,15 +75,17 @@ async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> 
             access = find_access(kubeconfig, clock=clock)
             async with connected(access, user_agent="moorage bench", clock=clock, pipelining=True) as client:
                 target = ServedTarget(client, clock, server.pid)
-                following = asyncio.create_task(target.informer.run())
+                claims = ClaimController(client, target.informer)
+                running = [asyncio.create_task(each) for each in (target.informer.run(), claims.run())]
                 try:
                     await target.informer.synced()
                     async with scheduler_process(place, kubeconfig, config, access, clock) as (pid, metrics):
                         target.scheduled_by(pid, metrics)
                         yield target
                 finally:
-                    following.cancel()
-                    await asyncio.gather(following, return_exceptions=True)
+                    for task in running:
+                        task.cancel()
+                    await asyncio.gather(*running, return_exceptions=True)
 
 
 @asynccontextmanager

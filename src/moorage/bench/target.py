@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from moorage.api.manifests import Manifest
 from moorage.bench.pod_watch import PodWatch
 from moorage.bench.process_usage import ProcessUsage
+from moorage.client.client import Client
 from moorage.client.kinds import Kind
 
 
@@ -26,6 +27,8 @@ class PreparedObject(NamedTuple):
 class Target(Protocol):
     """A cluster with a scheduler."""
 
+    client: Client
+    """Reads and writes objects directly."""
     pods: PodWatch
     """Tracks the pods."""
     notes: list[str]
@@ -40,8 +43,8 @@ class Target(Protocol):
     async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
         """Replace an object (or a part of it), and then its status."""
 
-    async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete an object; RequestError if it does not exist."""
+    async def delete(self, kind: Kind, namespace: str, name: str, grace_seconds: int | None = None) -> None:
+        """Delete an object; RequestError if it does not exist. None: the grace period that it asks for."""
 
     async def metrics(self) -> str:
         """The scheduler's metrics in Prometheus' text format; empty if not available."""
