@@ -91,7 +91,9 @@ class Files:
 def run(
     workloads: list[PlannedWorkload],
     wait_seconds: float = WAIT_SECONDS,
-    open_target: OpenTarget = lambda workload: engine_target(workload.config),
+    open_target: OpenTarget = lambda workload: engine_target(
+        workload.config, features=workload.declared_features
+    ),
 ) -> BenchmarkReport:
     """What comes of workloads over a store."""
     report = new_report("engine")
@@ -110,7 +112,7 @@ class EngineRun:
 
     @asynccontextmanager
     async def _opened(self, workload: PlannedWorkload) -> AsyncIterator[EngineTarget]:
-        async with engine_target(workload.config) as target:
+        async with engine_target(workload.config, features=workload.declared_features) as target:
             self._targets.append(target)
             yield target
             target.scheduler.queue.validate()

@@ -373,6 +373,24 @@ def test_a_scheduler_configuration(files: Files) -> None:
     assert files.run(NODES, MEASURED, schedulerConfigPath="config.yaml").pods == 3
 
 
+def test_nodes_declare_features_that_pods_require(files: Files) -> None:
+    files.template("bare.yaml", node(metadata={"name": "bare"}))
+    files.template("pod.yaml", pod(resources={"requests": {"cpu": "100m"}}))
+    harness = EngineRun(
+        files,
+        NODES,
+        {"opcode": "createAny", "templatePath": "bare.yaml"},
+        {**MEASURED, "count": 20},
+        featureGates={"NodeDeclaredFeatures": True},
+        workloads=[{"name": "tiny", "params": {"numNodeDeclaredFeatures": 10}}],
+    )
+    declared = {each.name: each.status.declared_features for each in harness.all(NODE)}
+    assert declared.pop("bare") == ()
+    assert {len(each) for each in declared.values()} == {10}
+    assert {each.spec.node_name for each in harness.all(POD)} == declared.keys()
+    assert not any("NodeDeclaredFeatures" in note for note in harness.report.workloads[0].notes)
+
+
 START = {"opcode": "startCollectingMetrics", "namespaces": ["a"]}
 FAILURES: list[tuple[str, list[dict[str, Any]], str]] = [
     ("no room", [MEASURED], "op 0: after 0.2 s 0 of 3 pods are scheduled; namespace-0/pod-"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest, copy
@@ -51,8 +51,15 @@ def base_namespace() -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace"}
 
 
-def nodes(op: CreateNodes, op_index: int, templates: Templates) -> Iterator[tuple[Manifest, Manifest | None]]:
-    """The nodes of an operation, each with its CSINode if it is to have one."""
+def declared_features(count: int) -> list[str]:
+    """The names of the features that nodes declare, in order."""
+    return sorted(f"Feature{number}" for number in range(1, count + 1))
+
+
+def nodes(
+    op: CreateNodes, op_index: int, templates: Templates, features: Sequence[str] = ()
+) -> Iterator[tuple[Manifest, Manifest | None]]:
+    """The nodes of an operation, which declare features, each with its CSINode if it is to have one."""
     template = None if op.node_template_path is None else templates.get(op.node_template_path)
     for index in range(op.count):
         base = base_node(f"node-{op_index}-") if template is None else template.object(index, op.count)
@@ -62,6 +69,8 @@ def nodes(op: CreateNodes, op_index: int, templates: Templates) -> Iterator[tupl
         meta["name"] = name
         labels = meta.setdefault("labels", {})
         labels[_HOSTNAME] = name
+        if features:
+            node.setdefault("status", {})["declaredFeatures"] = features
         if op.node_allocatable_strategy is not None:
             _add_resources(node, op.node_allocatable_strategy.node_allocatable)
         elif op.label_node_prepare_strategy is not None:

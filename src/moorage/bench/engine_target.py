@@ -20,6 +20,7 @@ from moorage.api.devices import ResourceClaimSpec
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.bench.base_objects import declared_features
 from moorage.bench.claim_controller import ClaimController
 from moorage.bench.object_store import ObjectStore
 from moorage.bench.pod_watch import PodWatch
@@ -32,7 +33,9 @@ from moorage.client.kinds import POD, Kind
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
+from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
+from moorage.plugins.node_declared_features import NodeDeclaredFeatures
 from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.informers import decoder
 from moorage.scheduler.observers import MetricsObserver
@@ -92,7 +95,7 @@ class _Stopwatch(MetricsObserver):
 class EngineTarget:
     """A cluster that is a store, and the scheduler in the same event loop."""
 
-    def __init__(self, config: SchedulerConfiguration | None, clock: Clock) -> None:
+    def __init__(self, config: SchedulerConfiguration | None, clock: Clock, features: int) -> None:
         self.notes: list[str] = []
         self._store = ObjectStore(utc_now)
         self._metrics = Metrics(Random(_SEED))
@@ -101,7 +104,7 @@ class EngineTarget:
         self.scheduler = Scheduler(
             self.client,
             config or default_config(),
-            default_registry(),
+            _registry(features),
             clock,
             Random(_SEED),
             "bench",
@@ -190,17 +193,33 @@ def _changed(known: Object, wanted: Object, resizes: bool) -> Object:
     return replace(wanted, metadata=replace(kept, generation=kept.generation + 1))
 
 
+def _registry(features: int) -> Registry:
+    """The default plugins, where pods with pod-level resources require features that nodes declare."""
+    if not features:
+        return default_registry()
+    names = frozenset(declared_features(features))
+
+    def required(pod: Pod) -> frozenset[str]:
+        return frozenset() if pod.spec.resources is None else names
+
+    plugin = NodeDeclaredFeatures
+    return Registry({**default_registry(), plugin.name: lambda: plugin(required)})
+
+
 def _not_decoded(raw: bytes) -> Any:
     raise AssertionError("a store holds no bytes")
 
 
 @asynccontextmanager
 async def engine_target(
-    config: SchedulerConfiguration | None, clock: Clock | None = None
+    config: SchedulerConfiguration | None, clock: Clock | None = None, *, features: int = 0
 ) -> AsyncIterator[EngineTarget]:
-    """A new cluster with a scheduler, for the duration of the context."""
+    """A new cluster with a scheduler, for the duration of the context.
+
+    features: number of declared features that pods with pod-level resources require.
+    """
     forget_peak()
-    target = EngineTarget(config, clock or LoopClock())
+    target = EngineTarget(config, clock or LoopClock(), features)
     tasks: set[asyncio.Task[None]] = set()
     try:
         await target.begin(tasks)

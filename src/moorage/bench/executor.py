@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from moorage.api.manifests import Manifest, copy
-from moorage.bench.base_objects import PodSource, base_namespace, nodes
+from moorage.bench.base_objects import PodSource, base_namespace, declared_features, nodes
 from moorage.bench.concurrency import at_once, overlapping
 from moorage.bench.devices import allocate_claims, slices_of_driver
 from moorage.bench.metrics_collector import MetricsCollector
@@ -132,7 +132,8 @@ class Executor:
     # -- making objects
 
     async def _create_nodes(self, index: int, op: CreateNodes) -> None:
-        made = nodes(op, index, self._workload.templates)
+        features = declared_features(self._workload.declared_features)
+        made = nodes(op, index, self._workload.templates, features)
         await at_once(self._create_node(node, csi_node) for node, csi_node in made)
         self._nodes += op.count
 

@@ -28,6 +28,10 @@ from moorage.config.types import SchedulerConfiguration
 
 FILE_NAME: Final = "performance-config.yaml"
 """The name of workload files in a directory."""
+_DECLARES_FEATURES: Final = "NodeDeclaredFeatures"
+"""The feature gate of workloads whose nodes declare features."""
+_FEATURE_COUNT: Final = "numNodeDeclaredFeatures"
+"""The parameter with their number; no operation refers to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class PlannedWorkload:
     """Why it cannot be run; empty if it can."""
     file: Path = Path()
     """The file that it is from."""
+    declared_features: int = 0
+    """Number of features that every node declares, and that pods with pod-level resources require."""
 
     @property
     def name(self) -> str:
@@ -150,10 +156,15 @@ class _Case:
             except InputError as error:
                 raise InputError(self._at(index), str(error)) from None
             unrolled += steps
+        gates = {**case.feature_gates, **workload.feature_gates}
+        features = 0
+        if gates.get(_DECLARES_FEATURES) and _FEATURE_COUNT in workload.params:
+            features = params.whole(f"${_FEATURE_COUNT}")
+            del gates[_DECLARES_FEATURES]
         if unused := params.unused():
             names = ", ".join(unused)
             raise InputError(f"{self._where}: workload {workload.name}", f"unused parameters: {names}")
-        notes = _gate_notes({**case.feature_gates, **workload.feature_gates})
+        notes = _gate_notes(gates)
         threshold = workload.threshold
         if isinstance(threshold, dict):
             notes.append("thresholds by topic are not compared")
@@ -172,6 +183,7 @@ class _Case:
             config,
             notes,
             file=self._file,
+            declared_features=features,
         )
 
     def _read_templates(self, op: Op) -> None:

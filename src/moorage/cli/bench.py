@@ -143,7 +143,7 @@ def _mode(engine: bool, http: bool, kubeconfig: Path | None) -> tuple[str, OpenT
     if http:
         return "http", lambda workload: served_target(workload.config, LoopClock())
     if kubeconfig is None:
-        return "engine", lambda workload: engine_target(workload.config)
+        return "engine", lambda workload: engine_target(workload.config, features=workload.declared_features)
     find_access(kubeconfig)  # Reports errors in it before anything is run.
 
     def opened(workload: PlannedWorkload) -> AbstractAsyncContextManager[Target]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
@@ -36,6 +38,9 @@ class NodeDeclaredFeatures:
     name = "NodeDeclaredFeatures"
     watched_kinds: tuple[Kind, ...] = ()
 
+    def __init__(self, required: Callable[[Pod], frozenset[str]] = required_features) -> None:
+        self._required = required
+
     def events(self) -> tuple[Interest, ...]:
         """A node declares more, or is added; or the pod requires less."""
         return (
@@ -50,16 +55,16 @@ class NodeDeclaredFeatures:
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """What the node declares."""
-        required = required_features(pod)
+        required = self._required(pod)
         return DependsOn(reads=required) if required else NODE_FOR_ANY_POD
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Skip pods that require no feature."""
-        return None if required_features(pod) else SKIP
+        return None if self._required(pod) else SKIP
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
         """Every needed feature must be declared."""
-        needed = required_features(pod)
+        needed = self._required(pod)
         if not needed:
             return ALL
         return refuse_where(
