@@ -17,7 +17,7 @@ PODS = {"opcode": "createPods", "count": 1}
 
 def refusal(path: Path) -> str:
     with pytest.raises(InputError) as error:
-        read_workloads(path)
+        select(read_workloads(path), [], [])
     text = str(error.value)
     assert text.startswith(f"{path}: ")
     assert "\n" not in text
@@ -249,6 +249,20 @@ def test_feature_gates_are_noted(files: Files) -> None:
     ]
 
 
+def test_others_can_be_run_if_the_parameters_of_one_are_wrong(files: Files) -> None:
+    sizes = [
+        {"name": "good", "params": {"n": 1}},
+        {"name": "bad"},
+        {"name": "odd", "params": {"n": 1, "m": 2}},
+    ]
+    workloads = read_workloads(files.case({**MEASURED, "countParam": "$n"}, workloads=sizes))
+    assert [each.workload for each in select(workloads, ["Case/good"], [])] == ["good"]
+    with pytest.raises(InputError, match="workload bad: parameter n is undefined"):
+        select(workloads, [], [])
+    with pytest.raises(InputError, match="workload odd: unused parameters: m"):
+        select(workloads, ["Case/odd"], [])
+
+
 def test_workloads_with_groups_are_refused_and_the_others_are_not(files: Files) -> None:
     groups = {"opcode": "createPodGroups", "namespace": "x", "templatePath": "group.yaml", "count": 1}
     path = files.cases(
@@ -258,6 +272,15 @@ def test_workloads_with_groups_are_refused_and_the_others_are_not(files: Files) 
     groups_workload, pods = read_workloads(path)
     assert groups_workload.refused == "op 1 (createPodGroups): groups of pods are not scheduled as one"
     assert not pods.refused
+
+
+def test_workloads_of_features_that_are_not_there_are_refused(files: Files) -> None:
+    sizes = [{"name": "with", "featureGates": {"DRAListTypeAttributes": True}}, {"name": "without"}]
+    refused, run = read_workloads(files.case(MEASURED, workloads=sizes))
+    assert refused.refused == (
+        "feature gate DRAListTypeAttributes: lists as attributes of devices are not supported"
+    )
+    assert not run.refused
 
 
 def test_a_directory_stands_for_the_files_in_it(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def nodes(
     op: CreateNodes, op_index: int, templates: Templates, features: Sequence[str] = ()
 ) -> Iterator[tuple[Manifest, Manifest | None]]:
     """The nodes of an operation, which declare features, each with its CSINode if it is to have one."""
-    template = None if op.node_template_path is None else templates.get(op.node_template_path)
+    path = op.node_template_path
+    template = None if path is None else templates.get(path, op.template_params)
     for index in range(op.count):
         base = base_node(f"node-{op_index}-") if template is None else template.object(index, op.count)
         node = copy(base)
@@ -112,7 +113,7 @@ class PodSource:
         path = op.pod_template_path or default_path
         self._op = op
         self._namespace = namespace
-        self._template: Template | None = None if path is None else templates.get(path)
+        self._template: Template | None = None if path is None else templates.get(path, op.template_params)
         self._base = base_pod()
         self._volume = _fixed(templates, op.persistent_volume_template_path)
         self._claim = _fixed(templates, op.persistent_volume_claim_template_path)
@@ -120,6 +121,8 @@ class PodSource:
     def pod(self, index: int) -> Manifest:
         """The pod at an index."""
         pod = self._base if self._template is None else self._template.object(index, self._op.count)
+        if self._op.signature_batch_size:
+            pod = _signed(pod, index // self._op.signature_batch_size)
         if self._claim is None:
             return pod
         with_claim: Manifest = copy(pod)
@@ -150,6 +153,12 @@ class PodSource:
         }
         volume["status"] = {"phase": "Bound"}
         return [claim, volume]
+
+
+def _signed(pod: Manifest, batch: int) -> Manifest:
+    meta = pod.get("metadata") or {}
+    labels = {**(meta.get("labels") or {}), "signature": f"signature-label-{batch}"}
+    return {**pod, "metadata": {**meta, "labels": labels}}
 
 
 def _claim_name(index: int) -> str:

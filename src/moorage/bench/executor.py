@@ -169,7 +169,8 @@ class Executor:
         if op.namespace:
             await self._need_namespace(op.namespace)
         count = 1 if op.count is None else op.count
-        template = self._workload.templates.get(op.template_path)
+        params = op.template_params if isinstance(op, CreateAny) else {}
+        template = self._workload.templates.get(op.template_path, params)
         for index in range(count):
             await self._create(template.object(index, count), op.namespace)
 

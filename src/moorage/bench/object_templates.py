@@ -21,6 +21,7 @@ from moorage.api.yaml_reading import (
     placeholder,
     resolved_scalar,
 )
+from moorage.bench.template_actions import BadAction, expand_template
 from moorage.bench.template_expressions import FIELDS, BadExpression, number_text, parse_expression
 
 _ACTION = re.compile(r"\{\{(-\s)?(.*?)(\s-)?\}\}", re.DOTALL)
@@ -175,6 +176,7 @@ def _is_selector(value: object) -> bool:
 
 
 _SELECTOR_FIELDS: Final = ("matchlabels", "matchexpressions")
+_NO_PARAMS: Final[Mapping[str, Any]] = {}
 
 
 class Templates:
@@ -182,14 +184,19 @@ class Templates:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._read: dict[str, Template] = {}
+        self._read: dict[tuple[str, str], Template] = {}
 
-    def get(self, path: str) -> Template:
-        """A template, read and validated; InputError if it is invalid."""
-        template = self._read.get(path)
+    def get(self, path: str, params: Mapping[str, Any] = _NO_PARAMS) -> Template:
+        """A template with some parameters, read and validated; InputError if it is invalid."""
+        key = (path, repr(params))
+        template = self._read.get(key)
         if template is None:
             file = self._directory / path
-            template = Template(read_text(file), str(file))
+            try:
+                text = expand_template(read_text(file), params)
+            except BadAction as error:
+                raise InputError(str(file), str(error)) from None
+            template = Template(text, str(file))
             template.object()
-            self._read[path] = template
+            self._read[key] = template
         return template

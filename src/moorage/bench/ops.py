@@ -1,7 +1,8 @@
 """The operations of a workload, as files define them.
 
 Names and meanings are those of Kubernetes' scheduler_perf, so that one file measures any scheduler. Paths are
-relative to the file. If a field has a `...Param` counterpart, the workload's parameters give the value.
+relative to the file. If a field has a `...Param` counterpart, the workload's parameters give the value. The
+values of `template_params` that begin with `$` are parameters of the workload, with a default behind a `|`.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class CreateNodes(_Part):
     node_allocatable_strategy: NodeAllocatableStrategy | None = None
     label_node_prepare_strategy: LabelNodePrepareStrategy | None = None
     unique_node_label_strategy: UniqueNodeLabelStrategy | None = None
+    template_params: dict[str, Any] = {}
 
 
 class CreateNamespaces(_Part):
@@ -66,10 +68,14 @@ class CreatePods(_Part):
     """Creates pods, and waits until they are scheduled unless configured otherwise.
 
     In a steady state all pods are deleted and recreated whenever all are scheduled, for the given duration.
+    With a signature batch size, that many pods in a row have the same label `signature`.
     """
 
     count: int = 0
     count_param: str = ""
+    count_multiplier_param: str = ""
+    signature_batch_size: int = 0
+    signature_batch_size_param: str = ""
     steady_state: bool = False
     steady_state_param: str = ""
     duration: str = ""
@@ -80,6 +86,7 @@ class CreatePods(_Part):
     skip_wait_to_completion: bool = False
     persistent_volume_template_path: str | None = None
     persistent_volume_claim_template_path: str | None = None
+    template_params: dict[str, Any] = {}
 
 
 class CreatePodsOfSet(CreatePods):
@@ -113,6 +120,7 @@ class CreateAny(_Part):
     template_path: str = ""
     count: int | None = None
     count_param: str = ""
+    template_params: dict[str, Any] = {}
 
 
 class UpdateAny(_Part):
@@ -187,6 +195,19 @@ class StopCollectingMetrics(_Part):
     """Stops measuring."""
 
 
+class StartCollectingProfile(_Part):
+    """Starts a profile of kube-scheduler; does nothing here, where `--profile` makes one."""
+
+    type: str = ""
+    file_path: str = ""
+
+
+class StopCollectingProfile(_Part):
+    """Stops the profile."""
+
+    type: str = ""
+
+
 Op = (
     CreateNodes
     | CreateNamespaces
@@ -203,6 +224,8 @@ Op = (
     | Sleep
     | StartCollectingMetrics
     | StopCollectingMetrics
+    | StartCollectingProfile
+    | StopCollectingProfile
 )
 
 OPS: Final[dict[str, type[Op]]] = {
@@ -221,6 +244,8 @@ OPS: Final[dict[str, type[Op]]] = {
     "sleep": Sleep,
     "startCollectingMetrics": StartCollectingMetrics,
     "stopCollectingMetrics": StopCollectingMetrics,
+    "startCollectingProfile": StartCollectingProfile,
+    "stopCollectingProfile": StopCollectingProfile,
 }
 """Operations by opcode."""
 
@@ -228,6 +253,12 @@ REFUSED: Final = {
     "createPodGroups": "groups of pods are not scheduled as one",
 }
 """Known opcodes that are not supported, with the reason."""
+
+REFUSED_GATES: Final = {
+    "DRADeviceCompatibilityGroups": "compatibility groups of devices are not supported",
+    "DRAListTypeAttributes": "lists as attributes of devices are not supported",
+}
+"""Feature gates without which a workload cannot be run, and that are not supported, with the reason."""
 
 
 class ThresholdMetricSelector(_Part):
@@ -243,7 +274,7 @@ class BenchmarkWorkload(_Part):
     """One size of a test case."""
 
     name: str
-    params: dict[str, int | float | str | bool] = {}
+    params: dict[str, Any] = {}
     labels: list[str] = []
     threshold: float | dict[str, float] = 0.0
     threshold_metric_selector: ThresholdMetricSelector | None = None

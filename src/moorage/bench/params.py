@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from moorage.api.files import load_documents
 from moorage.bench.ops import (
     Barrier,
     Churn,
@@ -36,14 +37,14 @@ class BadOp(Exception):  # noqa: N818 -- named after what it is
 class Params:
     """A workload's parameters, and which of them have been used."""
 
-    def __init__(self, values: Mapping[str, int | float | str | bool]) -> None:
+    def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
         self._used: set[str] = set()
 
     def whole(self, reference: str) -> int:
         """The number that `$name` stands for."""
         value = self._value(reference)
-        if isinstance(value, bool | str):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise BadOp(f"parameter {reference[1:]} is {value!r}, expected a number")
         return int(value)
 
@@ -61,7 +62,16 @@ class Params:
             raise BadOp(f"parameter {reference[1:]} is {value!r}, expected true or false")
         return value
 
-    def _value(self, reference: str) -> int | float | str | bool:
+    def of_template(self, value: Any) -> Any:
+        """A template's parameter: the value itself, or what `$name` or `$name|default` stands for."""
+        if not isinstance(value, str) or not value.startswith("$"):
+            return value
+        reference, has_default, default = value.partition("|")
+        if has_default and reference[1:] not in self._values:
+            return load_documents(default, reference)[0] if default.strip() else None
+        return self._value(reference)
+
+    def _value(self, reference: str) -> Any:
         if not reference.startswith("$"):
             raise BadOp(f"{reference!r} is not the name of a parameter, which begins with $")
         name = reference[1:]
@@ -91,15 +101,29 @@ def _filled(op: Op, params: Params) -> Op:
     values: dict[str, Any] = {}
     if getattr(op, "count_param", ""):
         values["count"] = params.whole(op.count_param)  # type: ignore[union-attr]
+    if isinstance(op, CreatePods):
+        values |= _filled_pods(op, params)
+    if template_params := getattr(op, "template_params", None):
+        values["template_params"] = {key: params.of_template(each) for key, each in template_params.items()}
     if isinstance(op, CreateResourceDriver) and op.max_claims_per_node_param:
         values["max_claims_per_node"] = params.whole(op.max_claims_per_node_param)
     if isinstance(op, CreatePods | Sleep) and op.duration_param:
         values["duration"] = params.text(op.duration_param)
-    if isinstance(op, CreatePods) and op.steady_state_param:
-        values["steady_state"] = params.truth(op.steady_state_param)
     if isinstance(op, Barrier) and not op.stage_requirement:
         values["stage_requirement"] = SCHEDULED
     return replace(op, **values) if values else op
+
+
+def _filled_pods(op: CreatePods, params: Params) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    if op.count_multiplier_param:
+        count = params.whole(op.count_param) if op.count_param else op.count
+        values["count"] = count * params.whole(op.count_multiplier_param)
+    if op.signature_batch_size_param:
+        values["signature_batch_size"] = params.whole(op.signature_batch_size_param)
+    if op.steady_state_param:
+        values["steady_state"] = params.truth(op.steady_state_param)
+    return values
 
 
 def _check(op: Op) -> None:
@@ -142,6 +166,8 @@ def _check_nodes(op: CreateNodes) -> None:
 def _check_pods(op: CreatePods) -> None:
     if op.collect_metrics and op.skip_wait_to_completion:
         raise BadOp("collectMetrics and skipWaitToCompletion cannot both be true")
+    if op.signature_batch_size < 0:
+        raise BadOp(f"signatureBatchSize is {op.signature_batch_size}, which is negative")
     if op.steady_state and op.skip_wait_to_completion:
         raise BadOp("skipWaitToCompletion and steadyState cannot both be true")
     if op.steady_state and seconds(op.duration) <= 0:

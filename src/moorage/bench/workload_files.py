@@ -13,6 +13,7 @@ from moorage.bench.object_templates import Templates
 from moorage.bench.ops import (
     OPS,
     REFUSED,
+    REFUSED_GATES,
     BenchmarkWorkload,
     CreatePods,
     Op,
@@ -51,6 +52,8 @@ class PlannedWorkload:
     notes: Sequence[str] = ()
     refused: str = ""
     """Why it cannot be run; empty if it can."""
+    error: InputError | None = None
+    """What is wrong with its parameters; `select` raises it, so that others of the same file can be run."""
     file: Path = Path()
     """The file that it is from."""
     declared_features: int = 0
@@ -74,7 +77,10 @@ def workload_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def read_workloads(file: Path) -> list[PlannedWorkload]:
-    """All workloads of a file; InputError names file, test case and operation where something is wrong."""
+    """All workloads of a file; InputError names file, test case and operation where something is wrong.
+
+    If only the parameters of one workload are wrong, that one has the error.
+    """
     documents = load_documents(read_text(file), str(file))
     if len(documents) != 1 or not isinstance(documents[0], list) or not documents[0]:
         raise InputError(str(file), "expected a list of test cases")
@@ -109,10 +115,7 @@ class _Case:
         if refused is not None:
             opcode = self._opcodes[refused]
             reason = f"op {refused} ({opcode}): {REFUSED[opcode]}"
-            return [
-                PlannedWorkload(case.name, each.name, self._labels(each), refused=reason, file=self._file)
-                for each in case.workloads
-            ]
+            return [self._refused(each, reason) for each in case.workloads]
         ops = [self._op(index, item) for index, item in enumerate(case.workload_template)]
         if not any(_collects(op) for op in ops):
             raise InputError(self._where, "no operation collects metrics")
@@ -145,6 +148,10 @@ class _Case:
         self, workload: BenchmarkWorkload, ops: Sequence[Op], config: SchedulerConfiguration | None
     ) -> PlannedWorkload:
         case, params = self._case, Params(workload.params)
+        gates = {**case.feature_gates, **workload.feature_gates}
+        for gate, reason in REFUSED_GATES.items():
+            if gates.get(gate):
+                return self._refused(workload, f"feature gate {gate}: {reason}")
         unrolled: list[Op] = []
         for index, op in enumerate(ops):
             try:
@@ -152,18 +159,16 @@ class _Case:
                 for step in steps:
                     self._read_templates(step)
             except BadOp as error:
-                raise InputError(f"{self._at(index)}: workload {workload.name}", str(error)) from None
+                return self._invalid(workload, self._at(index), str(error))
             except InputError as error:
                 raise InputError(self._at(index), str(error)) from None
             unrolled += steps
-        gates = {**case.feature_gates, **workload.feature_gates}
         features = 0
         if gates.get(_DECLARES_FEATURES) and _FEATURE_COUNT in workload.params:
             features = params.whole(f"${_FEATURE_COUNT}")
             del gates[_DECLARES_FEATURES]
         if unused := params.unused():
-            names = ", ".join(unused)
-            raise InputError(f"{self._where}: workload {workload.name}", f"unused parameters: {names}")
+            return self._invalid(workload, self._where, f"unused parameters: {', '.join(unused)}")
         notes = _gate_notes(gates)
         threshold = workload.threshold
         if isinstance(threshold, dict):
@@ -186,10 +191,22 @@ class _Case:
             declared_features=features,
         )
 
+    def _refused(self, workload: BenchmarkWorkload, reason: str) -> PlannedWorkload:
+        return PlannedWorkload(
+            self._case.name, workload.name, self._labels(workload), refused=reason, file=self._file
+        )
+
+    def _invalid(self, workload: BenchmarkWorkload, where: str, reason: str) -> PlannedWorkload:
+        error = InputError(f"{where}: workload {workload.name}", reason)
+        return PlannedWorkload(
+            self._case.name, workload.name, self._labels(workload), error=error, file=self._file
+        )
+
     def _read_templates(self, op: Op) -> None:
+        params = getattr(op, "template_params", {})
         for name in op.__struct_fields__:
-            if name.endswith("_path") and getattr(op, name):
-                self._templates.get(getattr(op, name))
+            if name.endswith("template_path") and getattr(op, name):
+                self._templates.get(getattr(op, name), params)
         for path in getattr(op, "template_paths", ()):
             self._templates.get(path)
         if (
@@ -197,7 +214,7 @@ class _Case:
             and op.pod_template_path is None
             and self._case.default_pod_template_path
         ):
-            self._templates.get(self._case.default_pod_template_path)
+            self._templates.get(self._case.default_pod_template_path, params)
 
 
 def _collects(op: Op) -> bool:

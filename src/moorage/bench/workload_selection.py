@@ -25,7 +25,7 @@ def is_named(wanted: str, workload: PlannedWorkload) -> bool:
 def select(
     workloads: Sequence[PlannedWorkload], only: Sequence[str], labels: Sequence[str]
 ) -> list[PlannedWorkload]:
-    """The selected workloads; InputError for a name that matches none, or if none is left.
+    """The selected workloads; InputError for an invalid one, a name that matches none, or if none is left.
 
     At least one of several label expressions has to match.
     """
@@ -40,4 +40,7 @@ def select(
     ]
     if not chosen:
         raise InputError("--label", "no workload has these labels")
+    for each in chosen:
+        if each.error is not None:
+            raise each.error
     return chosen
