@@ -70,9 +70,10 @@ format: setup ## Format the code.
 bench: setup ## Measure scheduling at 5,000 nodes and print a table; BENCH="--http --only OneTemplate" for more.
 	$(BIN)/moorage bench bench/workloads --label performance $(BENCH)
 
-bench-all: setup ## Measure all that bench/RESULTS.md has rows for, and write its tables; PERF=DIR COMPARE=NAME=BINARY.
+bench-all: setup ## Measure all that bench/RESULTS.md has rows for, and write its tables; PERF=DIR COMPARE=NAME=BINARY (NEXT_PERF=, NEXT_COMPARE=).
 	$(BIN)/python -m bench.publish $(if $(PERF),--perf $(abspath $(PERF))) $(if $(COMPARE),--compare-with $(COMPARE)) \
-	  $(if $(ROUNDS),--rounds $(ROUNDS))
+	  $(if $(NEXT_PERF),--next-perf $(abspath $(NEXT_PERF))) \
+	  $(if $(NEXT_COMPARE),--next-compare-with $(NEXT_COMPARE)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 bench-trend: setup ## Add the reports of bench-all to bench/trend.csv, and draw it; REPORTS=FILES for others.
 	$(BIN)/python -m bench.trend $(if $(REPORTS),$(REPORTS),$(wildcard build/bench/*-engine.json))

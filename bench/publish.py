@@ -4,10 +4,11 @@
         --compare-with kube-scheduler=kubernetes/scheduler_perf.test
 
 A table begins below a comment that names a directory of workload files, `<!-- workloads: $PERF/misc -->`, and
-its rows say which workloads are measured. Each is run with `--engine`, in turn with kube-scheduler if there
-is a binary, and with `--http`; a dash in the column of kube-scheduler or HTTP leaves that out. Reports are
-kept in --results, and what has a complete report is not measured again: an interrupted run goes on where it
-was. Cells without a new figure are left as they are.
+its rows say which workloads are measured. `$PERF` is scheduler_perf's directory in a checkout of Kubernetes,
+`$NEXT` that of the next release, with a binary of its own (--next-perf, --next-compare-with). Each is run
+with `--engine`, in turn with kube-scheduler if there is a binary, and with `--http`; a dash in the column of
+kube-scheduler or HTTP leaves that out. Reports are kept in --results, and what has a complete report is not
+measured again: an interrupted run goes on where it was. Cells without a new figure are left as they are.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -32,7 +33,8 @@ from moorage.bench.tables import shown_spread
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PERF: Final = "$PERF"
-"""Stands for the directory of scheduler_perf in comments."""
+NEXT: Final = "$NEXT"
+"""Stand for scheduler_perf's directory in comments: of the release that is measured, and of the next."""
 UNMEASURED: Final = "not measured"
 FAILED: Final = "failed"
 UNWANTED: Final = "-"
@@ -147,6 +149,15 @@ def _ratio(row: Sequence[str]) -> re.Match[str] | None:
     return _LEADING_RATIO.match(row[RATIO])
 
 
+class Checkout(NamedTuple):
+    """scheduler_perf in a checkout of Kubernetes."""
+
+    directory: Path | None = None
+    """Its directory; None if it is not there, and its workloads are not run."""
+    reference: str = ""
+    """The name of the scheduler and the binary, as for `--compare-with`."""
+
+
 class Run(NamedTuple):
     """A call of `moorage bench` for one workload."""
 
@@ -171,13 +182,15 @@ class Run(NamedTuple):
 
 
 def runs(
-    tables: Iterable[Section], perf: Path | None, reference: str, results: Path, rounds: int = DEFAULT_ROUNDS
+    tables: Iterable[Section], checkouts: Mapping[str, Checkout], results: Path, rounds: int = DEFAULT_ROUNDS
 ) -> Iterator[Run]:
-    """What has to be run for all tables; those of scheduler_perf only if its directory is known."""
+    """What has to be run for all tables; workloads of this repository are run with the binary of `$PERF`."""
     for section in tables:
-        if section.directory.startswith(PERF) and perf is None:
+        variable, _, topic = section.directory.partition("/")
+        perf, reference = checkouts.get(variable, Checkout(Path(variable), checkouts[PERF].reference))
+        if perf is None:
             continue
-        directory = section.directory.replace(PERF, str(perf))
+        directory = str(perf / topic)
         for row in section.rows:
             in_turn = ["--compare-with", reference] if reference and row[REFERENCE] != UNWANTED else []
             wanted = [("engine", in_turn)]
@@ -212,6 +225,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure everything and write the tables of RESULTS.md.")
     parser.add_argument("--perf", type=Path, help="scheduler_perf's directory in a checkout of Kubernetes")
     parser.add_argument("--compare-with", default="", metavar="NAME=BINARY", help="as for moorage bench")
+    parser.add_argument("--next-perf", type=Path, help="the same of the next release")
+    parser.add_argument("--next-compare-with", default="", metavar="NAME=BINARY", help="a binary of that")
     parser.add_argument("--rounds", type=int, default=DEFAULT_ROUNDS, help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=ROOT / "build/bench", help="default: build/bench")
     parser.add_argument("--only-write", action="store_true", help="write what there are reports of")
@@ -219,7 +234,11 @@ def main() -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     text, cold = RESULTS.read_text(), options.results / "cold.json"
     tables = sections(text)
-    planned = list(runs(tables, options.perf, options.compare_with, options.results, options.rounds))
+    checkouts = {
+        PERF: Checkout(options.perf, options.compare_with),
+        NEXT: Checkout(options.next_perf, options.next_compare_with),
+    }
+    planned = list(runs(tables, checkouts, options.results, options.rounds))
     try:
         if not options.only_write:
             measure(planned, cold)

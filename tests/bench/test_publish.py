@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.cold import Times
-from bench.publish import RESULTS, UNWANTED, WORKLOAD, Run, runs, sections, updated
+from bench.publish import RESULTS, UNWANTED, WORKLOAD, Checkout, Run, runs, sections, updated
 from moorage.bench.results import BenchmarkReport, NotRun, Parts, Rates, Round, WorkloadResult, write_report
 from moorage.bench.runner import new_report
 from moorage.bench.workload_files import FILE_NAME, read_workloads
@@ -40,6 +40,12 @@ Words.
 | workload | engine | CPU | MB | HTTP | CPU | kube-scheduler | ratio |
 |---|---|---|---|---|---|---|---|
 | C/huge | not measured | not measured | not measured | - | - | - | - |
+
+<!-- workloads: $NEXT/dra -->
+
+| workload | engine | CPU | MB | HTTP | CPU | kube-scheduler | ratio |
+|---|---|---|---|---|---|---|---|
+| D/new | 1 | 2 | 3 | 4 | 5 | not measured | not measured |
 """
 
 
@@ -100,6 +106,7 @@ def test_figures_of_reports_replace_those_in_the_tables_and_others_stay() -> Non
         ],
         "B/big": ["7", "8", "9", "10", "11", "not measured", "not measured"],
         "C/huge": ["not measured", "not measured", "not measured", "-", "-", "-", "-"],
+        "D/new": ["1", "2", "3", "4", "5", "not measured", "not measured"],
     }
     assert "\nWords.\n" in text
     assert updated(text, []) == text
@@ -110,7 +117,7 @@ def test_the_smallest_ratio_is_named_at_the_top_and_so_is_what_failed() -> None:
     text = updated(DOCUMENT, [("engine", slower), ("engine", report(failed="C/huge"))])
     assert text.splitlines()[2:5] == [
         "<!-- smallest ratio -->",
-        "**Smallest ratio to kube-scheduler: 1.5x, B/big.** Failed: C/huge. 2 of 2 workloads have been"
+        "**Smallest ratio to kube-scheduler: 1.5x, B/big.** Failed: C/huge. 2 of 3 workloads have been"
         " measured beside kube-scheduler.",
         "",
     ]
@@ -123,7 +130,8 @@ def test_cold_decisions_have_a_table() -> None:
 
 def test_every_row_is_run_in_all_ways_that_are_wanted(tmp_path: Path) -> None:
     tables = sections(DOCUMENT)
-    planned = list(runs(tables, Path("/perf"), "kube-scheduler=binary", tmp_path))
+    checkouts = {"$PERF": Checkout(Path("/perf"), "kube-scheduler=binary"), "$NEXT": Checkout(Path("/next"))}
+    planned = list(runs(tables, checkouts, tmp_path))
     calls = [" ".join(each.arguments) for each in planned]
     assert [call.partition(" --output")[0] for call in calls] == [
         "/perf/misc --engine --only A/big --rounds 5 --compare-with kube-scheduler=binary",
@@ -131,9 +139,19 @@ def test_every_row_is_run_in_all_ways_that_are_wanted(tmp_path: Path) -> None:
         "/perf/misc --engine --only B/big --rounds 5 --compare-with kube-scheduler=binary",
         "/perf/misc --http --only B/big --rounds 5",
         "bench/large --engine --only C/huge --rounds 5",
+        "/next/dra --engine --only D/new --rounds 5",
+        "/next/dra --http --only D/new --rounds 5",
     ]
     assert len({each.output for each in planned}) == len(planned)
-    assert [each.mode for each in runs(tables, None, "", tmp_path)] == ["engine"]
+    without = {"$PERF": Checkout(), "$NEXT": Checkout()}
+    assert [each.mode for each in runs(tables, without, tmp_path)] == ["engine"]
+
+
+def test_the_next_release_has_a_binary_of_its_own(tmp_path: Path) -> None:
+    checkouts = {"$PERF": Checkout(), "$NEXT": Checkout(Path("/next"), "kube-scheduler=new")}
+    planned = list(runs(sections(DOCUMENT), checkouts, tmp_path))
+    assert [each.reference for each in planned] == ["", "kube-scheduler", ""]
+    assert "kube-scheduler=new" in planned[1].arguments
 
 
 @pytest.mark.parametrize(
@@ -183,7 +201,9 @@ def test_the_results_have_every_workload_of_this_repository_once() -> None:
         wanted = {each.name for each in planned if "performance" in each.labels or "large" in each.labels}
         listed = {row[WORKLOAD] for row in tables[directory].rows}
         assert {each for each in wanted if not each.startswith("Latency")} == listed
-    assert {f"$PERF/{topic}" for topic in ("misc", "affinity", "volumes", "event_handling")} <= tables.keys()
+    topics = ("misc", "affinity", "topology_spreading", "volumes", "event_handling", "nodedeclaredfeatures")
+    assert {f"$PERF/{topic}" for topic in (*topics, "dra", "dra/extendedresource")} <= tables.keys()
+    assert {f"$NEXT/{topic}" for topic in ("batching", "starvation", "dra")} <= tables.keys()
     assert UNWANTED in {cell for row in tables["bench/large"].rows for cell in row}
 
 
