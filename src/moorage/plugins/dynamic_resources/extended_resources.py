@@ -29,6 +29,7 @@ from moorage.api.pod import Container, ContainerExtendedResourceRequest, Pod
 from moorage.api.quantity import NANO
 from moorage.api.resource_requests import resource_amounts, spec_requests
 from moorage.cluster.object_tables import ObjectTable
+from moorage.cluster.table_reader import TableReader
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
 CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
@@ -66,15 +67,58 @@ def wants_backed_resources(pod: Pod, classes: ObjectTable[DeviceClass]) -> bool:
     return any(backing_class(name, classes) is not None for name in wanted_resources(pod))
 
 
-def existing_claim(pod: Pod, claims: ObjectTable[ResourceClaim]) -> ResourceClaim | None:
-    """The claim that an earlier attempt made for a pod's extended resources."""
-    for claim in claims.within(pod.namespace).values():
-        if claim.metadata.annotations.get(CLAIM_ANNOTATION) != "true":
-            continue
-        for owner in claim.metadata.owner_references:
-            if owner.controller and owner.name == pod.name and owner.uid == pod.metadata.uid:
+class ExtendedResourceClaims:
+    """The claims for extended resources by the uids of their pods, updated by the changes of their table."""
+
+    def __init__(self) -> None:
+        self._reader = TableReader()
+        self._owners: dict[tuple[str, str], str] = {}
+        """The uid of the pod that each claim was made for."""
+        self._keys: dict[str, dict[tuple[str, str], None]] = {}
+        """The claims that were made for each pod."""
+
+    def existing(self, pod: Pod, claims: ObjectTable[ResourceClaim]) -> ResourceClaim | None:
+        """The claim that an earlier attempt made for a pod's extended resources; of several the first."""
+        self._refresh(claims)
+        keys = [key for key in self._keys.get(pod.metadata.uid, ()) if key[0] == pod.namespace]
+        if len(keys) > 1:
+            keys = [(pod.namespace, name) for name in claims.within(pod.namespace)]
+        for key in keys:
+            claim = claims.get(*key)
+            if claim is not None and _is_made_for(claim, pod):
                 return claim
-    return None
+        return None
+
+    def _refresh(self, claims: ObjectTable[ResourceClaim]) -> None:
+        keys = self._reader.changed_keys(claims)
+        if keys is None:
+            self._owners.clear()
+            self._keys.clear()
+            keys = [(claim.namespace, claim.name) for claim in claims]
+        for key in keys:
+            self._drop(key)
+            claim = claims.get(*key)
+            if claim is not None and _is_extended(claim) and claim.controller is not None:
+                uid = self._owners[key] = claim.controller.uid
+                self._keys.setdefault(uid, {})[key] = None
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        uid = self._owners.pop(key, None)
+        if uid is not None:
+            del self._keys[uid][key]
+            if not self._keys[uid]:
+                del self._keys[uid]
+
+
+def _is_extended(claim: ResourceClaim) -> bool:
+    return claim.metadata.annotations.get(CLAIM_ANNOTATION) == "true"
+
+
+def _is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
+    owner = claim.controller
+    return (
+        _is_extended(claim) and owner is not None and (owner.name, owner.uid) == (pod.name, pod.metadata.uid)
+    )
 
 
 def new_claim(pod: Pod) -> ResourceClaim:

@@ -47,8 +47,8 @@ from moorage.plugins.dynamic_resources.clocks import date, deadline
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS
 from moorage.plugins.dynamic_resources.extended_resources import (
     NOT_STORED,
+    ExtendedResourceClaims,
     NodeClaim,
-    existing_claim,
     new_claim,
     wants_backed_resources,
 )
@@ -119,6 +119,7 @@ class DynamicResources:
         self._device_states = NodeDeviceStates()
         self._results = SearchResults()
         self._node_extended_resources = NodeExtendedResources()
+        self._extended_claims = ExtendedResourceClaims()
 
     # Queueing
 
@@ -188,7 +189,7 @@ class DynamicResources:
         claims, classes = objects.of(ResourceClaim), objects.of(DeviceClass)
         state = PodDevices(claims_of(pod, claims), work=WorkBudget(work_limit(len(nodes.snapshot))))
         if wants_backed_resources(pod, classes):
-            state.claims.append(existing_claim(pod, claims) or new_claim(pod))
+            state.claims.append(self._extended_claims.existing(pod, claims) or new_claim(pod))
             state.has_extended = True
         state.work.spend(_CLAIM_WORK * len(state.claims))
         waiting = False

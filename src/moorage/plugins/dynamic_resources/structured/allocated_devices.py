@@ -1,6 +1,6 @@
 """The devices and capacities that are allocated to claims.
 
-Updated by comparing claims with those of the last time, so that the cost of a cycle depends on what changed.
+Updated by the changes of the table of claims, so that the cost of a cycle depends on what changed.
 Claims whose allocation is decided but not written yet count as well.
 """
 
@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from moorage.api.devices import ResourceClaim
 from moorage.cluster.object_tables import ObjectTable
+from moorage.cluster.table_reader import TableReader
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId, PoolId, View
 
 Amounts = dict[str, int]
@@ -49,11 +50,8 @@ class AllocatedDevices:
 
     def __init__(self) -> None:
         self._claims: dict[_ClaimKey, ResourceClaim] = {}
-        self._identities: set[int] = set()
-        """The same claims by identity: detecting changes compares every claim."""
+        self._reader = TableReader()
         self._pools: dict[PoolId, dict[str, DeviceAllocation]] = {}
-        self._table: ObjectTable[ResourceClaim] | None = None
-        self._version = -1
         self._pending: dict[str, ResourceClaim] = {}
         self._signatures: dict[PoolId, WeakKeyDictionary[View, Hashable]] = {}
         self._touched: set[PoolId] = set()
@@ -66,13 +64,13 @@ class AllocatedDevices:
         pending: claims with an allocation that is not written yet, by uid. Those that the table shows as
         allocated already are not counted twice.
         """
-        if table is not self._table or table.version != self._version:
-            self._table, self._version = table, table.version
-            for claim in [claim for claim in table if id(claim) not in self._identities]:
-                self._replace((claim.namespace, claim.name), claim)
-            if len(self._claims) > len(table):
-                for key in [key for key in self._claims if table.get(*key) is None]:
-                    self._replace(key, None)
+        keys = self._reader.changed_keys(table)
+        if keys is None:
+            keys = [*self._claims, *((claim.namespace, claim.name) for claim in table)]
+        for key in keys:
+            claim = table.get(*key)
+            if claim is not self._claims.get(key):
+                self._replace(key, claim)
         self._follow(pending)
         touched, self._touched = self._touched, set()
         for pool in touched:
@@ -96,11 +94,9 @@ class AllocatedDevices:
     def _replace(self, key: _ClaimKey, claim: ResourceClaim | None) -> None:
         old = self._claims.pop(key, None)
         if old is not None:
-            self._identities.discard(id(old))
             self._count(old, -1)
         if claim is not None:
             self._claims[key] = claim
-            self._identities.add(id(claim))
             self._count(claim, 1)
 
     def _count(self, claim: ResourceClaim, sign: int) -> None:
