@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable
+from typing import Any, Final
 
 from moorage.api.manifests import Manifest
+from moorage.bench.pod_watch import SeenPod
 from moorage.client.client import Client
 from moorage.client.informer import EventType, Informer, Key
 from moorage.client.kinds import POD, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
@@ -20,39 +21,6 @@ _WORKERS: Final = 5
 """Number of pods that are handled at once, as in kube-controller-manager's controller of claims."""
 
 log = logging.getLogger(__name__)
-
-
-class _Metadata(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def uid(self) -> str: ...
-
-
-class _ClaimReference(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def resource_claim_template_name(self) -> str | None: ...
-
-
-class _Spec(Protocol):
-    @property
-    def resource_claims(self) -> Sequence[_ClaimReference]: ...
-
-
-class PodWithClaims(Protocol):
-    """The fields of a pod that are read."""
-
-    @property
-    def metadata(self) -> _Metadata:
-        """Its name and uid."""
-
-    @property
-    def spec(self) -> _Spec:
-        """Its claims."""
 
 
 class ClaimController:
@@ -78,13 +46,13 @@ class ClaimController:
             except (RequestError, ConnectionFailed) as error:
                 log.warning("claims from templates: %s", error)
 
-    def _on_event(self, type: EventType, pod: PodWithClaims, before: PodWithClaims | None) -> None:
+    def _on_event(self, type: EventType, pod: SeenPod, before: SeenPod | None) -> None:
         if type == "ADDED" and pod.spec.resource_claims:
             self._work.put_nowait(self._make_claims(pod))
         elif type == "DELETED" and pod.metadata.uid in self._made:
             self._work.put_nowait(self._delete_claims(pod))
 
-    async def _make_claims(self, pod: PodWithClaims) -> None:
+    async def _make_claims(self, pod: SeenPod) -> None:
         meta = pod.metadata
         statuses = []
         for entry in pod.spec.resource_claims:
@@ -104,7 +72,7 @@ class ClaimController:
             self._templates[key] = await self._client.get(RESOURCE_CLAIM_TEMPLATE, namespace, name)
         return self._templates[key]
 
-    async def _delete_claims(self, pod: PodWithClaims) -> None:
+    async def _delete_claims(self, pod: SeenPod) -> None:
         for name in self._made.pop(pod.metadata.uid):
             try:
                 await self._delete_claim(pod.metadata.namespace, name)
@@ -120,7 +88,7 @@ class ClaimController:
         await client.delete(RESOURCE_CLAIM, namespace, name)
 
 
-def _claim(pod: PodWithClaims, entry_name: str, template: Manifest) -> Manifest:
+def _claim(pod: SeenPod, entry_name: str, template: Manifest) -> Manifest:
     owner = {
         "apiVersion": POD.api_version,
         "kind": POD.name,

@@ -23,12 +23,23 @@ class _Metadata(Protocol):
     @property
     def namespace(self) -> str: ...
     @property
+    def uid(self) -> str: ...
+    @property
     def labels(self) -> Mapping[str, str]: ...
+
+
+class _ClaimReference(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def resource_claim_template_name(self) -> str | None: ...
 
 
 class _Spec(Protocol):
     @property
     def node_name(self) -> str: ...
+    @property
+    def resource_claims(self) -> Sequence[_ClaimReference]: ...
 
 
 class _Condition(Protocol):
@@ -48,11 +59,11 @@ class SeenPod(Protocol):
 
     @property
     def metadata(self) -> _Metadata:
-        """Its name and labels."""
+        """Its name, uid and labels."""
 
     @property
     def spec(self) -> _Spec:
-        """Its node."""
+        """Its node, and its claims for devices."""
 
     @property
     def status(self) -> _Status:
