@@ -8,7 +8,6 @@ grouped by their own affinity terms: a new pod is compared with each distinct se
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple
@@ -164,10 +163,12 @@ def _priorities(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
 
 
 def _starts(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
-    return np.array([_microseconds(info.pod.status.start_time) for info in infos], np.int64)
+    return np.array([start_microseconds(info) for info in infos], np.int64)
 
 
-def _microseconds(moment: datetime | None) -> int:
+def start_microseconds(info: PodInfo) -> int:
+    """When a pod started, in microseconds; NOT_STARTED if it has not."""
+    moment = info.pod.status.start_time
     return NOT_STARTED if moment is None else round(moment.timestamp() * 1_000_000)
 
 

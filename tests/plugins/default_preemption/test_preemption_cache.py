@@ -217,15 +217,17 @@ class Crowd(RuleBasedStateMachine):
 
     @invariant()
     def both_engines_agree(self) -> None:
-        """For a pod that may be nominated to a node, and for one that is not."""
+        """For a pod that may be nominated to a node, whether its status says so, and for one that is not."""
+        nominated = self.cache.nominations.node_of("new") or ""
         for template in range(len(self.templates)):
-            for uid in ("new", "newer"):
-                pod, snapshot = self._pod(uid, template), self.cache.snapshot()
+            for uid, node_name in (("new", ""), ("new", nominated), ("newer", "")):
+                pod, snapshot = self._pod(uid, template, node_name), self.cache.snapshot()
                 outcome = _outcome(self.remembering.decide(self.framework, pod, snapshot))
                 assert outcome == _outcome(self.plain.decide(self.other, pod, snapshot))
 
-    def _pod(self, uid: str, template: int) -> Pod:
-        return make_pod(f"pod-{uid}", uid=uid, **self.templates[template])
+    def _pod(self, uid: str, template: int, nominated: str = "") -> Pod:
+        status = {"nominatedNodeName": nominated}
+        return make_pod(f"pod-{uid}", uid=uid, **self.templates[template], status=status)
 
     def teardown(self) -> None:
         """In the end, the cache is what it would be if it were built anew."""
@@ -324,9 +326,9 @@ class Room:
             make_pod(name, uid=name, on=node, requests={"cpu": "1"}, labels={"app": app}, priority=priority)
         )
 
-    def preempt(self, name: str = "boss") -> tuple[str, set[str]]:
+    def preempt(self, name: str = "boss", cpu: str = "1") -> tuple[str, set[str]]:
         """The node where room is made, and the nodes that were tried out for it."""
-        pod = make_pod(name, uid=name, requests={"cpu": "1"}, priority=10)
+        pod = make_pod(name, uid=name, requests={"cpu": cpu}, priority=10)
         self.plugin.asked.clear()
         decision = self.engine.decide(self.framework, pod, self.cache.snapshot())
         assert decision.post_filter is not None
@@ -344,6 +346,20 @@ def test_nodes_that_have_not_changed_are_not_tried_out_again() -> None:
     assert tried == ALL_NAMES
     chosen, tried = room.preempt("second")
     assert tried == {chosen}, "whose victims are worked out"
+
+
+@pytest.mark.parametrize(
+    ("cpu", "tries"),
+    [
+        pytest.param("1", 1, id="one of two pods stays: the first that is put back"),
+        pytest.param("2", 0, id="no pod stays"),
+    ],
+)
+def test_pods_are_put_back_only_until_the_known_number_of_victims_is_reached(cpu: str, tries: int) -> None:
+    room = Room(Watchful())
+    room.preempt(cpu=cpu)
+    chosen, _ = room.preempt("second", cpu)
+    assert room.plugin.asked == [chosen] * tries
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,8 @@ class NodeView:
     def without(self, pods: Iterable[PodInfo]) -> NodeView:
         """The node as it would be without some of the pods that are on it now."""
         leaving = {info.pod.uid: info for info in pods}
-        return self._supposing({**self.removed, **leaving}, leaving.values(), -1)
+        removed = {**self.removed, **leaving} if self.removed else leaving
+        return self._supposing(removed, leaving.values(), -1)
 
     def putting_back(self, info: PodInfo) -> NodeView:
         """The node with one of the removed pods put back."""

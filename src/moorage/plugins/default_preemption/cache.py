@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.cluster.pod_table import start_microseconds
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.diagnosis import Diagnosis, Refusal
 from moorage.framework.interface.nodes import Nodes
@@ -23,7 +24,7 @@ from moorage.plugins.default_preemption.dry_run import SelectVictims
 from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
 from moorage.plugins.default_preemption.victims import VictimStats
 
-_MIN_COLUMNAR_ROWS: Final = 12
+_MIN_COLUMNAR_ROWS: Final = 40
 """Minimum number of rows for which columns are faster than one node at a time."""
 
 
@@ -113,6 +114,7 @@ class CachedDryRun:
         if len(new) < _MIN_COLUMNAR_ROWS:
             for row in new.tolist():
                 self._evaluate_one(row)
+            cache.is_known[new] = True
         else:
             snapshot = cache.snapshot
             found = Diagnosis(len(snapshot))
@@ -126,19 +128,18 @@ class CachedDryRun:
         selection = self._one_node.select_victims(
             cache.snapshot, row, self._no_victims, is_known_node=bool(cache.admits[row])
         )
-        victims = selection.victims
-        priorities = [victim.info.pod.priority for victim in victims]
-        self.stats.put(row, priorities, [victim.started for victim in victims], selection.pdb_violations)
-        cache.codes[row] = 0 if selection.refusal is None else cache.code(selection.refusal)
-        cache.admits[row] |= selection.refusal is None
-        cache.is_known[row] = True
+        victims, pdb_violations, refusal = selection
+        if refusal is not None:
+            self.stats.count[row], cache.codes[row] = 0, cache.code(refusal)
+            return
+        priorities = [info.pod.priority for info in victims]
+        self.stats.put(row, priorities, list(map(start_microseconds, victims)), pdb_violations)
+        cache.codes[row], cache.admits[row] = 0, True
 
     def victims_on(self, row: int) -> tuple[Pod, ...]:
         """The victims on a node that was evaluated, the most important first."""
-        selection = self._one_node.select_victims(
-            self._cache.snapshot, row, self._no_victims, is_known_node=True
-        )
-        return tuple(victim.info.pod for victim in selection.victims)
+        victims = self._one_node.victims(self._cache.snapshot, row, int(self.stats.count[row]))
+        return tuple(info.pod for info in victims)
 
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:
         """Record why preemption does not help on nodes that were evaluated."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from moorage.api.pod import Pod
-from moorage.cluster.pod_table import NOT_STARTED, PodInfo
+from moorage.cluster.pod_table import NOT_STARTED, PodInfo, start_microseconds
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Refusal
@@ -14,16 +15,7 @@ from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.plugins.default_preemption.budgets import Budgets
 
 
-@dataclass(frozen=True, slots=True)
-class Victim:
-    """A potential victim, and its start time in microseconds."""
-
-    info: PodInfo
-    started: int
-
-
-@dataclass(frozen=True, slots=True)
-class NodeVictimSelection:
+class NodeVictimSelection(NamedTuple):
     """The result of a dry run on one node.
 
     victims: the most important first; none if preemption does not help, or if no pod has to be removed.
@@ -31,27 +23,21 @@ class NodeVictimSelection:
     refusal: why the node is rejected even without all pods of lower priority.
     """
 
-    victims: tuple[Victim, ...] = ()
+    victims: Sequence[PodInfo] = ()
     pdb_violations: int = 0
     refusal: Refusal | None = None
 
 
-def lower_pods(snapshot: Snapshot, row: int, priority: int) -> list[Victim]:
+def lower_pods(snapshot: Snapshot, row: int, priority: int) -> list[PodInfo]:
     """The pods of lower priority on a node, the most important first: see `victims.importance`."""
-    lower = [
-        (place, info)
-        for place, info in enumerate(snapshot.pods_of(row).infos)
-        if info.pod.priority < priority
-    ]
-    if not lower:
-        return []
-    rows = snapshot.pods.rows_of([info.pod.uid for _, info in lower])
-    started = snapshot.pods.started.values[rows].tolist()
-    ordered = sorted(
-        (-info.pod.priority, start, -place if start == NOT_STARTED else 0, place, info)
-        for start, (place, info) in zip(started, lower, strict=True)
-    )
-    return [Victim(info, start) for _, start, _, _, info in ordered]
+    lower = []
+    for place, info in enumerate(snapshot.pods_of(row).infos):
+        own = info.pod.priority
+        if own < priority:
+            started = start_microseconds(info)
+            lower.append((-own, started, -place if started == NOT_STARTED else place, info))
+    lower.sort()  # No two pods have all three keys in common: infos are not compared.
+    return [info for _, _, _, info in lower]
 
 
 class SingleNodeDryRun:
@@ -74,36 +60,63 @@ class SingleNodeDryRun:
         lower = lower_pods(snapshot, row, self._pod.priority)
         if not lower:
             return NodeVictimSelection(refusal=no_victims)
-        views = [
-            node.without([victim.info for victim in lower]) for node in self._suppositions(snapshot, row)
-        ]
-        for view in views:
+        views = []
+        for node in self._suppositions(snapshot, row):
+            view = node.without(lower)
             refusal = self._filters.refusal(self._cycle, self._pod, view, is_known_node=is_known_node)
             if refusal is not None:
                 return NodeVictimSelection(refusal=refusal)
-        breaking = self._budgets.pdb_violations_on_node([victim.info for victim in lower])
-        # PDB violators are reprieved first; sorting is stable.
-        reprieve_order = sorted(range(len(lower)), key=lambda index: not breaking[index])
-        removed = []
-        for index in reprieve_order:
-            spared = [view.putting_back(lower[index].info) for view in views]
-            if all(self._passes(view) for view in spared):
+            views.append(view)
+        breaking = self._budgets.pdb_violations_on_node(lower)
+        removed = self._not_reprieved(views, lower, _reprieve_order(breaking), None)
+        return NodeVictimSelection(
+            [lower[index] for index in removed], sum(breaking[index] for index in removed)
+        )
+
+    def victims(self, snapshot: Snapshot, row: int, count: int) -> list[PodInfo]:
+        """The victims on a node that is known to have `count` of them, the most important first."""
+        lower = lower_pods(snapshot, row, self._pod.priority)
+        views = [node.without(lower) for node in self._suppositions(snapshot, row)]
+        order = _reprieve_order(self._budgets.pdb_violations_on_node(lower))
+        return [lower[index] for index in self._not_reprieved(views, lower, order, count)]
+
+    def _not_reprieved(
+        self, views: list[NodeView], lower: Sequence[PodInfo], order: Sequence[int], count: int | None
+    ) -> list[int]:
+        """The pods of `lower`, in order, that cannot be put back one by one without a filter's refusal.
+
+        views: the node without any of them. order: the reprieve order.
+        count: the number of victims, if it is known; then pods about which nothing is open are not tried.
+        """
+        removed: list[int] = []
+        for tried, index in enumerate(order):
+            if count is not None and tried - len(removed) == len(order) - count:
+                removed += order[tried:]  # As many are spared as can be.
+                break
+            if len(removed) == count:
+                break
+            spared = [view.putting_back(lower[index]) for view in views]
+            if all(map(self._passes, spared)):
                 views = spared
             else:
                 removed.append(index)
-        return NodeVictimSelection(
-            tuple(lower[index] for index in sorted(removed)), sum(breaking[index] for index in removed)
-        )
+        return sorted(removed)
 
-    def _suppositions(self, snapshot: Snapshot, row: int) -> list[NodeView]:
+    def _suppositions(self, snapshot: Snapshot, row: int) -> Iterator[NodeView]:
         """A node with the pods nominated to it that take precedence, if there are any, and without them."""
-        added = tuple(
-            info
-            for info in snapshot.nominated.on(snapshot.names[row])
-            if info.pod.priority >= self._pod.priority and info.pod.uid != self._pod.uid
-        )
-        alone = NodeView(snapshot, row)
-        return [NodeView(snapshot, row, added), alone] if added else [alone]
+        nominated = snapshot.nominated.on(snapshot.names[row])
+        if nominated:
+            pod = self._pod
+            added = [i for i in nominated if i.pod.priority >= pod.priority and i.pod.uid != pod.uid]
+            if added:
+                yield NodeView(snapshot, row, tuple(added))
+        yield NodeView(snapshot, row)
 
     def _passes(self, node: NodeView) -> bool:
         return self._filters.refusal(self._cycle, self._pod, node, is_known_node=True) is None
+
+
+def _reprieve_order(breaking: Sequence[bool]) -> Sequence[int]:
+    """The order in which pods are reprieved, by index: PDB violators first; sorting is stable."""
+    order = range(len(breaking))
+    return sorted(order, key=lambda index: not breaking[index]) if any(breaking) else order
