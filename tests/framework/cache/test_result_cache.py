@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
@@ -28,6 +29,7 @@ from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.plugin_call import PluginCall
 from tests.builders import (
     HOSTNAME,
@@ -214,10 +216,12 @@ class RememberingCluster(RuleBasedStateMachine):
 
     @invariant()
     def both_engines_agree(self) -> None:
-        """On pods that are new, and on one that may be nominated to a node."""
+        """On pods that are new, and on one that may be nominated to a node, whether its status says so."""
+        nominated = self.cache.nominations.node_of(UIDS[0]) or ""
         for template in range(len(self.templates)):
-            for uid in ("new", UIDS[0]):
-                self._compare(self._pod(uid, template))
+            for uid, node_name in (("new", ""), (UIDS[0], ""), (UIDS[0], nominated)):
+                pod = self._pod(uid, template)
+                self._compare(replace(pod, status=replace(pod.status, nominated_node_name=node_name)))
 
     def _compare(self, pod: Pod) -> None:
         snapshot = self.cache.snapshot()
@@ -302,6 +306,67 @@ def test_templates_share_the_answers_of_plugins_that_read_equal_parts() -> None:
         pod = make_pod("p", requests={"cpu": str(number + 1)}, node_selector={HOSTNAME: "a"})
         engine.decide(framework, pod, snapshot)
     assert Counter(called) == {"TaintToleration": 1, "NodeAffinity": 1, "NodeResourcesFit": 3}
+
+
+def _asked_of_nodes(framework: Framework) -> list[tuple[str, str]]:
+    """The plugins and nodes for which filters are called in their form for one node, from now on."""
+    asked: list[tuple[str, str]] = []
+    for call in framework.at("filter"):
+        if call.one_node is not None:
+            object.__setattr__(call, "one_node", _noting(call, asked))
+    return asked
+
+
+def _noting(call: PluginCall, asked: list[tuple[str, str]]) -> Any:
+    one_node = call.one_node
+    assert one_node is not None
+
+    def noted(cycle: CycleState, pod: Pod, node: NodeView) -> Any:
+        asked.append((call.plugin, node.name))
+        return one_node(cycle, pod, node)
+
+    return noted
+
+
+def _full_nodes(count: int) -> Cache:
+    """Nodes of two cores, each with a pod that requests both."""
+    cache = Cache(make_node(f"n{number}", allocatable={"cpu": "2", "pods": "9"}) for number in range(count))
+    for number in range(count):
+        cache.put_pod(make_pod(f"p{number}", uid=f"p{number}", on=f"n{number}", requests={"cpu": "2"}))
+    return cache
+
+
+def test_of_a_full_node_only_filters_that_may_answer_otherwise_are_asked_again() -> None:
+    framework, engine, cache = make_framework(), Engine(), _full_nodes(40)
+    pod = make_pod("p", requests={"cpu": "1"})
+    engine.decide(framework, pod, cache.snapshot())
+    asked = _asked_of_nodes(framework)
+    cache.put_pod(make_pod("x", uid="x", on="n7"))
+    assert engine.decide(framework, pod, cache.snapshot()).node is None
+    assert ("NodeResourcesFit", "n7") in asked
+    assert not {"TaintToleration", "NodeUnschedulable", "NodeName"} & {plugin for plugin, _ in asked}
+
+
+def test_a_node_that_nominated_pods_fill_is_filtered_once() -> None:
+    framework, engine, cache = make_framework(), Engine(), _full_nodes(40)
+    pod = make_pod("p", requests={"cpu": "1"})
+    engine.decide(framework, pod, cache.snapshot())
+    asked = _asked_of_nodes(framework)
+    cache.nominations.put(make_pod("rival", uid="rival", requests={"cpu": "2"}), "n7")
+    assert engine.decide(framework, pod, cache.snapshot()).node is None
+    assert asked.count(("NodeResourcesFit", "n7")) == 1
+
+
+def test_for_a_nominated_pod_only_its_node_is_filtered() -> None:
+    framework, engine, cache = make_framework(), Engine(), _full_nodes(40)
+    pod = make_pod("p", uid="p", requests={"cpu": "1"}, status={"nominatedNodeName": "n7"})
+    engine.decide(framework, pod, cache.snapshot())
+    asked = _asked_of_nodes(framework)
+    cache.nominations.put(pod, "n7")
+    for number in (3, 5, 7):
+        cache.remove_pod(make_pod(f"p{number}", uid=f"p{number}"))
+    assert engine.decide(framework, pod, cache.snapshot()).node == "n7"
+    assert {node for _, node in asked} == {"n7"}
 
 
 def count_calls(call: PluginCall, called: list[str]) -> None:

@@ -9,7 +9,7 @@ some are nominated must pass both times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -71,11 +71,14 @@ class CachedFilters:
         self._seen = self._nodes_seen = _NEVER
         self._filtered_by: list[str] = []
         self._plan: FilterPlan | None = None
+        self._open_after: dict[str, Sequence[PluginCall]] = {}
+        """By the filter that rejected a node: the filters that may answer otherwise with other pods on it."""
 
     def _check_plan(self, plan: FilterPlan) -> None:
         """Discard all results if the set of cached filters has changed."""
         if plan is not self._plan:
             self._plan = plan
+            self._open_after = {}
             names = [call.plugin for call in plan.cached]
             if names != self._filtered_by:
                 self._filtered_by, self._seen = names, _NEVER
@@ -84,15 +87,16 @@ class CachedFilters:
         self, plan: FilterPlan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> Nodes:
         """The nodes that the cached filters let pass."""
-        calls = plan.cached
         self._check_plan(plan)
-        self._catch_up(plan, cycle, pod)
-        results = self._results
         nominated_to = self._snapshot.nominated.node_of(pod.uid)
         own = None if nominated_to is None else self._snapshot.row_of.get(nominated_to)
+        if own is not None and nodes.rows is not None and nodes.rows.tolist() == [own]:
+            return self._filter_own(plan, cycle, pod, nodes, diagnosis)
+        self._catch_up(plan, cycle, pod)
+        results = self._results
         if own is not None:
             results = results.copy()
-            results.write(own, self._code_without(calls, cycle, pod, own))
+            results.write(own, self._code_without(self._open_calls(plan, own, ()), cycle, pod, own))
         if nodes.rows is None:
             passing = results.passing()
             if passing is None:
@@ -105,6 +109,20 @@ class CachedFilters:
         diagnosis.refuse_cached(nodes, here, results.refusals)
         return nodes.where(here == 0)
 
+    def _filter_own(
+        self, plan: FilterPlan, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+    ) -> Nodes:
+        """As `filter`, for the node that a pod is nominated to: its result is valid for this pod only."""
+        assert nodes.rows is not None
+        row = int(nodes.rows[0])
+        nodes_changed = None if self._seen == _NEVER else self._snapshot.node_changes.since(self._nodes_seen)
+        calls = self._open_calls(plan, row, nodes_changed)
+        code = self._code_without(calls, cycle, pod, row)
+        if not code:
+            return nodes
+        diagnosis.refuse_cached(nodes, np.array((code,), np.int16), self._results.refusals)
+        return Nodes(self._snapshot, nodes.rows[:0])
+
     def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
         """Bring the results up to date."""
         snapshot, calls = self._snapshot, plan.cached
@@ -115,49 +133,74 @@ class CachedFilters:
             if snapshot.nominated:
                 names = (name for name, _ in snapshot.nominated.items())
                 rows = [snapshot.row_of[name] for name in names if name in snapshot.row_of]
-                self._filter_nominated(calls, cycle, pod, rows)
+                self._filter_nominated(plan, cycle, pod, rows)
         elif len(changed):
             self._refilter(plan, cycle, pod, changed)
         self._seen = snapshot.changes.position
         self._nodes_seen = snapshot.node_changes.position
 
     def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: Rows) -> None:
-        calls = plan.cached
         results = self._results
         if len(changed) >= MIN_COLUMNAR_ROWS:
             rows = np.asarray(changed, np.intp)
             results.write(rows, 0)
-            self._filter_rows(calls, cycle, pod, rows)
-            self._filter_nominated(calls, cycle, pod, changed)
+            self._filter_rows(plan.cached, cycle, pod, rows)
+            self._filter_nominated(plan, cycle, pod, changed)
             return
         nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
         for row in changed:
             before = int(results.codes[row])
-            # Where all filters passed, only the results of filters that depend on pods can have changed.
-            is_same_node = before == 0 and nodes_changed is not None and row not in nodes_changed
-            code = self._filter_row(plan.by_pods if is_same_node else calls, cycle, pod, row, ())
+            calls = self._open_calls(plan, row, nodes_changed)
+            with_nominated = self._code_with_nominated(calls, cycle, pod, row)
+            code = with_nominated or self._filter_row(calls, cycle, pod, row, ())
             if code != before:
                 results.write(row, code)
-        self._filter_nominated(calls, cycle, pod, changed)
 
-    def _filter_nominated(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: Rows) -> None:
-        """Filter nodes a second time, with the pods nominated to them added."""
-        nominated, names = self._snapshot.nominated, self._snapshot.names
-        if not nominated:
+    def _open_calls(
+        self, plan: FilterPlan, row: int, nodes_changed: Container[int] | None
+    ) -> Sequence[PluginCall]:
+        """The filters that can answer otherwise than when a row got its code.
+
+        On the same node, those that it passed answer alike, unless they depend on pods.
+        nodes_changed: the rows whose node has changed since; None: any.
+        """
+        if nodes_changed is None or row in nodes_changed:
+            return plan.cached
+        code = int(self._results.codes[row])
+        return self._open_from(plan, self._results.refusals[code - 1].plugin) if code else plan.by_pods
+
+    def _open_from(self, plan: FilterPlan, rejected_by: str) -> Sequence[PluginCall]:
+        found = self._open_after.get(rejected_by)
+        if found is None:
+            by_pods = {call.plugin for call in plan.by_pods}
+            first = self._filtered_by.index(rejected_by)
+            found = self._open_after[rejected_by] = [
+                call for number, call in enumerate(plan.cached) if number >= first or call.plugin in by_pods
+            ]
+        return found
+
+    def _filter_nominated(self, plan: FilterPlan, cycle: CycleState, pod: Pod, rows: Rows) -> None:
+        """Filter nodes that have just been filtered once more, with the pods nominated to them added."""
+        if not self._snapshot.nominated:
             return
         for row in np.asarray(rows).tolist():
-            added = self._nominated_before(nominated.on(names[row]))
-            if added and (code := self._filter_row(calls, cycle, pod, row, added)):
+            calls = self._open_calls(plan, row, ())
+            if code := self._code_with_nominated(calls, cycle, pod, row):
                 self._results.write(row, code)
 
-    def _nominated_before(self, nominated: tuple[PodInfo, ...], but: str = "") -> tuple[PodInfo, ...]:
-        """The pods that count before those of this class."""
-        return tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
+    def _code_with_nominated(
+        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, but: str = ""
+    ) -> int:
+        """The result of a node with the pods nominated to it that count before this class; 0 without any."""
+        nominated = self._snapshot.nominated.on(self._snapshot.names[row])
+        if not nominated:
+            return 0
+        added = tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
+        return self._filter_row(calls, cycle, pod, row, added) if added else 0
 
     def _code_without(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int) -> int:
         """The result of a node for a pod that is nominated to it: its own nomination does not count."""
-        added = self._nominated_before(self._snapshot.nominated.on(self._snapshot.names[row]), pod.uid)
-        with_others = self._filter_row(calls, cycle, pod, row, added) if added else 0
+        with_others = self._code_with_nominated(calls, cycle, pod, row, pod.uid)
         return with_others or self._filter_row(calls, cycle, pod, row, ())
 
     def _filter_all(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod) -> None:
