@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
 from moorage.api.node import Namespace
 from moorage.cluster.cache import Cache, CacheError
 from moorage.cluster.columns import COLUMN_MAX
+from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import PodInfo
 from tests.builders import make_namespace, make_node, make_pod, port
 
 
@@ -119,6 +123,35 @@ def test_a_nomination_ends_when_the_pod_is_on_a_node_or_gone() -> None:
     cache.nominations.put(other, "a")
     cache.nominations.put(other, "")
     assert cache.nominations.node_of("q") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "is_noted"),
+    [
+        pytest.param({"status": {"nominatedNodeName": "a"}}, False, id="its status"),
+        pytest.param({"requests": {"cpu": "2"}}, True, id="its requests"),
+        pytest.param({"labels": {"app": "b"}}, True, id="its labels"),
+    ],
+)
+def test_an_update_of_a_nominated_pod_changes_its_node_if_scheduling_reads_what_changed(
+    change: dict[str, Any], is_noted: bool
+) -> None:
+    cache = Cache([make_node("a")])
+    cache.nominations.put(make_pod("p", uid="p", requests={"cpu": "1"}), "a")
+    before = cache.snapshot().changes.position
+    updated = make_pod("p", uid="p", **{"requests": {"cpu": "1"}, **change})
+    cache.nominations.put(updated, "a")
+    assert [info.pod for info in cache.snapshot().nominated.on("a")] == [updated]
+    assert (cache.snapshot().changes.position > before) is is_noted
+
+
+def test_the_requests_of_a_nominated_pod_are_those_of_its_equivalence_class() -> None:
+    nominations, first = Nominations(), PodInfo(make_pod("p", uid="p", requests={"cpu": "1"}))
+    second = make_pod("q", uid="q", requests={"cpu": "1"})
+    nominations.put(second, "a", first)
+    (info,) = nominations.on("a")
+    assert info.pod is second
+    assert info.load is first.load
 
 
 def test_an_assumed_object_shows_until_the_server_speaks_again() -> None:

@@ -20,12 +20,23 @@ class Nominations:
         self._on: dict[str, tuple[PodInfo, ...]] = {}
         self._changed: dict[str, None] = {}
 
-    def put(self, pod: Pod, node_name: str) -> None:
-        """Nominate a pod to a node; an empty name clears its nomination."""
-        self.remove(pod.uid)
+    def put(self, pod: Pod, node_name: str, like: PodInfo | None = None) -> None:
+        """Nominate a pod to a node; an empty name clears its nomination.
+
+        like: an info of the same equivalence class, if there is one, whose computed values are reused.
+        """
+        uid = pod.uid
+        if node_name and self._node_of.get(uid) == node_name:
+            known = self._on[node_name][-1]
+            is_same = known.pod.uid == uid and known.pod.labels == pod.labels
+            if is_same and known.holds_but_for_labels(pod):
+                known.pod = pod  # Nothing that scheduling reads has changed: no row changes.
+                return
+        self.remove(uid)
         if node_name:
-            self._node_of[pod.uid] = node_name
-            self._set(node_name, (*self.on(node_name), PodInfo(pod)))
+            self._node_of[uid] = node_name
+            info = PodInfo(pod) if like is None else like.renewed(pod)
+            self._set(node_name, (*self.on(node_name), info))
 
     def remove(self, uid: str) -> None:
         """Remove a pod's nomination, if it has one."""

@@ -11,6 +11,7 @@ from moorage.api.pod import Pod
 from moorage.client.informer import Informer
 from moorage.clock import Clock
 from moorage.cluster.cache import Cache
+from moorage.cluster.pod_table import PodInfo
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.extenders.extenders import ExtenderError
@@ -117,7 +118,7 @@ class ScheduleOne:
             return
         self._observer.decided(queued, decision)
         if decision.node is None:
-            self._unschedulable(queued, decision)
+            self._unschedulable(queued, decision, _class_info(pod, cycle))
             return
         attempt = Attempt(
             queued,
@@ -137,8 +138,7 @@ class ScheduleOne:
         self._background.start(self._bind(attempt))
 
     def _assume(self, pod: Pod, node_name: str, cycle: CycleState) -> Pod:
-        like = None if cycle.equivalence_class is None else cycle.equivalence_class.info(pod)
-        return self._cache.assume_pod(pod, node_name, like)
+        return self._cache.assume_pod(pod, node_name, _class_info(pod, cycle))
 
     def _skips_pod(self, pod: Pod) -> bool:
         """Whether there is nothing to do for a pod: it is being deleted, or has its node."""
@@ -182,12 +182,15 @@ class ScheduleOne:
             self._queue.activate(cycle.pods_to_activate.values())
             cycle.pods_to_activate.clear()
 
-    def _unschedulable(self, queued: QueuedPod, decision: Decision) -> None:
-        """No node: put the pod back, and start the preemption that post_filter prepared."""
+    def _unschedulable(self, queued: QueuedPod, decision: Decision, like: PodInfo | None) -> None:
+        """No node: put the pod back, and start the preemption that post_filter prepared.
+
+        like: an info of the pod's equivalence class, if there is one.
+        """
         arranged = decision.post_filter
         if decision.error is not None:
             log.error(decision.error, "Error selecting node for pod", pod=kobj(queued.pod))
-        self._fail(queued, failure_of_decision(decision))
+        self._fail(queued, failure_of_decision(decision), like)
         if arranged is not None and arranged.effects:
             self._background.start(self._preempt(queued.pod, arranged))
         elif arranged is not None:
@@ -210,7 +213,7 @@ class ScheduleOne:
         if failed or self._queue.place_of(pod.uid) is Place.GATED:
             self._queue.activate([pod])
 
-    def _fail(self, queued: QueuedPod, failure: Failure) -> None:
+    def _fail(self, queued: QueuedPod, failure: Failure, like: PodInfo | None = None) -> None:
         """Put a pod back into the queue and record why; one that is deleted or bound is dropped."""
         self._observer.failed(queued, failure.reason)
         log_failure(queued.pod, failure)
@@ -224,6 +227,7 @@ class ScheduleOne:
             self._queue.done(queued.uid)  # Bound by another scheduler: an event, but no condition.
             self._recorder.failed(known, failure.message)
             return
+        attempted = queued.pod
         self._queue.put_back(
             queued,
             known,
@@ -232,7 +236,8 @@ class ScheduleOne:
         )
         book = self._cache.nominations
         kept = book.node_of(known.uid) or known.status.nominated_node_name
-        book.put(known, kept if failure.nominated is None else failure.nominated)
+        nominated_to = kept if failure.nominated is None else failure.nominated
+        book.put(known, nominated_to, like if known is attempted else None)
         self._recorder.failed(known, failure.message)
         self._background.start(
             self._status_writer.not_scheduled(known, failure.reason, failure.message, failure.nominated),
@@ -314,3 +319,8 @@ class ScheduleOne:
             log_plugin_failure(problem, pod, attempt.node_name)
         self._cache.forget_pod(pod)
         self._fail(attempt.queued, failure)
+
+
+def _class_info(pod: Pod, cycle: CycleState) -> PodInfo | None:
+    """The info that pods of the equivalence class share, if there is one."""
+    return None if cycle.equivalence_class is None else cycle.equivalence_class.info(pod)
