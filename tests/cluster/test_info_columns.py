@@ -42,6 +42,29 @@ def test_columns_say_what_the_infos_say(looks: float) -> None:
     assert not table.holds.values.any()
 
 
+def test_columns_are_written_when_they_are_read_and_not_for_each_pod_that_is_removed() -> None:
+    table = PodTable(())
+    for number in range(5):
+        table.add(f"p{number}", 0, info_of(number))
+    before = table.priority.values
+    table.remove("p1")
+    table.remove("p0")
+    assert before.tolist() == [0, 1, 2, 3, 4], "as it was read"
+    assert table.priority.values.tolist() == [3, 4, 2]
+
+
+def test_removals_are_followed_before_there_are_too_many() -> None:
+    table = PodTable(())
+    for number in range(3):
+        table.add(f"p{number}", 0, info_of(number))
+    assert table.priority.values.tolist() == [0, 1, 2]
+    for number in range(3, 20_000):
+        table.remove(f"p{number - 3}")
+        table.add(f"p{number}", 0, info_of(number))
+    assert table.priority._seen > table._written.position - 2 * pod_table._MAX_NEW
+    assert table.priority.values.tolist() == [info.pod.priority for info in table.infos]
+
+
 def test_the_load_of_an_extended_resource_is_followed_like_that_of_cpu() -> None:
     table = PodTable(())
     table.add("p1", 0, info_of(1))

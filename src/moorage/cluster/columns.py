@@ -99,6 +99,17 @@ class Column:
         self._rows = rows
         self._hide()
 
+    def rewrite(self, rows: list[int], values: NDArray[Any]) -> None:
+        """Change some rows; for several lanes, the values have shape (lanes, rows)."""
+        self._data[..., rows] = values
+
+    def truncate(self, rows: int) -> None:
+        """Remove the rows from a number on, if there are any."""
+        if rows < self._rows:
+            self._data[..., rows : self._rows] = 0
+            self._rows = rows
+            self._hide()
+
     def drop(self, row: int) -> None:
         """Remove a row by moving the last one into its place."""
         last = self._rows - 1
@@ -109,6 +120,10 @@ class Column:
 
     def __setitem__(self, row: int, value: Any) -> None:
         self._by_row[row] = value
+
+    def item(self, row: int) -> Any:
+        """The value of one row, as a Python number; for columns without lanes."""
+        return self._data.item(row)
 
     def __len__(self) -> int:
         return self._rows
@@ -219,8 +234,15 @@ class CodeColumn(Generic[V]):
 
     def drop(self, row: int) -> None:
         """Remove a row by moving the last one into its place."""
-        self[row] = None
+        code = self._codes.item(row)
+        if code != ABSENT:
+            self.vocabulary.release(code)
         self._codes.drop(row)
+
+    def code(self, row: int) -> int:
+        """The code of one row's value; ABSENT if there is none."""
+        code: int = self._codes.item(row)
+        return code
 
     def __setitem__(self, row: int, value: V | None) -> None:
         old = self._codes.values.item(row)

@@ -32,6 +32,7 @@ from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped_array
 from moorage.cluster.journal import Journal
 from moorage.cluster.pod_class import PodClass
 from moorage.cluster.resources import NATIVE_RESOURCES
+from moorage.cluster.row_log import RowLog
 from moorage.cluster.vocabularies import ClassVocabulary, TermsVocabulary
 from moorage.klog import Logger, kobj
 
@@ -51,7 +52,7 @@ Disk = GCEPersistentDisk | AWSElasticBlockStore | AzureDisk | Cinder | PortworxV
 _MIN_KEPT_MOVES: Final = 4096
 """Minimum number of kept moves; a reader that is further behind has to count all pods again."""
 _MAX_NEW: Final = 512
-"""Number of new pods after which columns are updated even if they are not read."""
+"""Number of pods added or removed after which columns are updated even if they are not read."""
 _MAX_EXTENDED_LOADS: Final = 8
 """Number of extended resources whose requests are kept as a column."""
 
@@ -197,16 +198,23 @@ class Move(NamedTuple, Generic[V]):
 class InfoColumn:
     """Numbers computed from each pod's info, which only preemption and nominations read.
 
-    Thousands of pods are added before they are read, and are computed together then.
-    infos: the table's own. work_out: values of several pods, shape (pods,) or (lanes, pods).
+    Thousands of pods are added and removed before they are read, and are computed together then.
+    infos: the table's own. written: the rows that removals have changed.
+    work_out: values of several pods, shape (pods,) or (lanes, pods).
     """
 
-    __slots__ = ("_column", "_infos", "_work_out")
+    __slots__ = ("_column", "_infos", "_seen", "_work_out", "_written")
 
     def __init__(
-        self, infos: Sequence[PodInfo], column: Column, work_out: Callable[[Sequence[PodInfo]], NDArray[Any]]
+        self,
+        infos: Sequence[PodInfo],
+        written: RowLog,
+        column: Column,
+        work_out: Callable[[Sequence[PodInfo]], NDArray[Any]],
     ) -> None:
         self._infos = infos
+        self._written = written
+        self._seen = written.position
         self._column = column
         self._work_out = work_out
 
@@ -217,16 +225,18 @@ class InfoColumn:
         return self._column.values
 
     def catch_up(self) -> None:
-        """Compute the values of the pods that were added since the last time."""
-        known = len(self._column)
-        if known < len(self._infos):
-            self._column.extend(self._work_out(self._infos[known:]))
-
-    def drop(self, row: int) -> None:
-        """The table is about to remove a row by moving the last one into its place."""
-        if row < len(self._column):
-            self.catch_up()
-            self._column.drop(row)
+        """Compute the values of the rows that have another pod since the last time."""
+        infos, column = self._infos, self._column
+        if self._seen != self._written.position:
+            column.truncate(len(infos))
+            known = len(column)
+            written = self._written.since(self._seen)
+            rows = [row for row in (range(known) if written is None else written) if row < known]
+            if rows:
+                column.rewrite(rows, self._work_out([infos[row] for row in rows]))
+            self._seen = self._written.position
+        if len(column) < len(infos):
+            column.extend(self._work_out(infos[len(column) :]))
 
 
 class PodTable:
@@ -246,13 +256,16 @@ class PodTable:
         self.classes: CodeColumn[PodClass] = CodeColumn(self.class_codes)
         self.terms: CodeColumn[PodTerms] = CodeColumn(self.terms_codes)
         self._node_rows = Column(np.int32)
-        self.priority = InfoColumn(self.infos, Column(np.int64), _priorities)
-        self.started = InfoColumn(self.infos, Column(np.int64), _starts)
+        self._written = RowLog()
+        """The rows that removals have changed: those that are vacated, and those that a pod moves into."""
+        self._caught_up = self._written.position
+        self.priority = self._info_column(Column(np.int64), _priorities)
+        self.started = self._info_column(Column(np.int64), _starts)
         """In microseconds; pods that have not started have NOT_STARTED."""
         self._loads = {name: self._load_column(name) for name in NATIVE_RESOURCES}
         """Those of extended resources oldest first."""
-        self.scoring_load = InfoColumn(self.infos, Column(np.int64, lanes=2), _scoring_loads)
-        self.holds = InfoColumn(self.infos, Column(bool), _holding)
+        self.scoring_load = self._info_column(Column(np.int64, lanes=2), _scoring_loads)
+        self.holds = self._info_column(Column(bool), _holding)
         self.class_moves: Journal[Move[PodClass]] = Journal(_MIN_KEPT_MOVES)
         self.terms_moves: Journal[Move[PodTerms]] = Journal(_MIN_KEPT_MOVES)
 
@@ -261,8 +274,10 @@ class PodTable:
         """Each pod's node, by row. Shape (pods,)."""
         return self._node_rows.values
 
-    def _columns(self) -> tuple[Column | CodeColumn[Any] | InfoColumn, ...]:
-        return self.classes, self.terms, self._node_rows, *self._info_columns()
+    def _info_column(
+        self, column: Column, work_out: Callable[[Sequence[PodInfo]], NDArray[Any]]
+    ) -> InfoColumn:
+        return InfoColumn(self.infos, self._written, column, work_out)
 
     def _info_columns(self) -> tuple[InfoColumn, ...]:
         return self.priority, self.started, self.scoring_load, self.holds, *self._loads.values()
@@ -280,7 +295,7 @@ class PodTable:
         def loads(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
             return clipped_array([info.load.amounts.get(resource, 0) for info in infos])
 
-        return InfoColumn(self.infos, Column(np.int64), loads)
+        return self._info_column(Column(np.int64), loads)
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._row_of
@@ -296,8 +311,13 @@ class PodTable:
         if terms_code != ABSENT:
             _note_move(self.terms_moves, self.terms, terms_code, node_row, 1)
         if row % _MAX_NEW == 0:
-            for column in self._info_columns():
-                column.catch_up()
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Compute what is new in all columns that are computed from infos."""
+        for column in self._info_columns():
+            column.catch_up()
+        self._caught_up = self._written.position
 
     def relabel(self, uid: str, info: PodInfo) -> None:
         """Change a pod's labels, and nothing else."""
@@ -312,12 +332,17 @@ class PodTable:
         """Remove a pod; the last one moves into its row."""
         row = self._row_of.pop(uid)
         self._note(row, -1)
-        for column in self._columns():
-            column.drop(row)
-        last = self.infos.pop()
-        if row < len(self.infos):
+        self.classes.drop(row)
+        self.terms.drop(row)
+        self._node_rows.drop(row)
+        last, vacated = self.infos.pop(), len(self.infos)
+        if row < vacated:
             self.infos[row] = last
             self._row_of[last.pod.uid] = row
+            self._written.note(row)
+        self._written.note(vacated)
+        if self._written.position - self._caught_up > _MAX_NEW:
+            self._catch_up()
 
     def move(self, uid: str, node_row: int) -> None:
         """A pod's node moved to another row."""
@@ -327,9 +352,9 @@ class PodTable:
         self._note(row, 1)
 
     def _note(self, row: int, sign: int) -> None:
-        node_row = int(self._node_rows.values[row])
-        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, sign)
-        _note_move(self.terms_moves, self.terms, int(self.terms.codes[row]), node_row, sign)
+        node_row = self._node_rows.item(row)
+        _note_move(self.class_moves, self.classes, self.classes.code(row), node_row, sign)
+        _note_move(self.terms_moves, self.terms, self.terms.code(row), node_row, sign)
 
     def rows_of(self, uids: Iterable[str]) -> list[int]:
         """The rows of pods."""
