@@ -143,6 +143,21 @@ def test_taints_are_compared_with_all_they_say() -> None:
     assert [event.label for event in node_events(old, new)] == ["NodeUpdateNodeTaint"]
 
 
+@pytest.mark.parametrize(("old", "new", "expected"), PODS.values(), ids=PODS.keys())
+def test_updates_told_apart_at_once_have_no_specific_event(
+    old: dict[str, Any], new: dict[str, Any], expected: list[str]
+) -> None:
+    pods = make_pod("p", **old), make_pod("p", **new)
+    actions = list(event_of_change._pod_actions(*pods))
+    assert not (actions and event_of_change._is_of_no_particular_field(*pods))
+
+
+def test_an_update_of_conditions_is_told_apart_at_once() -> None:
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    old, new = make_pod("p"), make_pod("p", status={"conditions": [condition]})
+    assert event_of_change._is_of_no_particular_field(old, new)
+
+
 NOMINATIONS = {
     "none": ("", "", False),
     "a new one": ("", "a", False),

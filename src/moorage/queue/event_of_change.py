@@ -17,8 +17,20 @@ _MILLI = NANO // 1000
 def pod_events(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
     """The events of a pod update; at least one: an update of no particular field is an event as well."""
     kind = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULED_POD
+    if _is_of_no_particular_field(old, new):
+        return (event(kind, Action.UPDATE),)
     actions = tuple(_pod_actions(old, new)) or (Action.UPDATE,)
-    return tuple(event(kind, action) for action in actions)
+    return tuple([event(kind, action) for action in actions])
+
+
+def _is_of_no_particular_field(old: Pod, new: Pod) -> bool:
+    """Whether an update is certain to have no specific event, as most updates of a pod's conditions."""
+    return (
+        old.metadata.labels == new.metadata.labels
+        and old.spec == new.spec
+        and _generated_claims(old) == _generated_claims(new)
+        and resources_in_status(old) == resources_in_status(new)
+    )
 
 
 def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
