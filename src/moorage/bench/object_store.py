@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from moorage.api.base import Condition, Object, ObjectMeta
@@ -139,7 +140,7 @@ class ObjectStore:
         changes = {**patch["status"]}
         conditions = {each.type: each for each in pod.status.conditions}
         for each in changes.pop("conditions", ()):
-            conditions[each["type"]] = convert(each, Condition)
+            conditions[each["type"]] = msgspec.convert(each, Condition)
         status = replace(pod.status, conditions=tuple(conditions.values()))
         if "nominatedNodeName" in changes:
             status = replace(status, nominated_node_name=changes.pop("nominatedNodeName") or "")
