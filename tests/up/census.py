@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, deque
 from collections.abc import Iterator
 from functools import partial
@@ -9,7 +10,7 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 
 _SEQUENCES = (list, tuple, set, frozenset, deque)
-_COUNTED = (dict, list, set, deque)
+_COUNTED = (array, dict, list, set, deque)
 
 
 def count_entries(root: object) -> Counter[str]:

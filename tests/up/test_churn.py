@@ -35,14 +35,15 @@ BOUNDED = {
     "._manager._cluster._event_limits._left": "4,096 objects",
     "._scheduler._schedule_one.engine._equivalence_classes._known": "160 MiB of equivalence classes",
     "._scheduler._profiles._frameworks[]._result_caches._shared._known": "16,384 answers of plugins",
-    "._scheduler._profiles._frameworks[]._result_caches._shared_codes._known": "the results of 64 sets of filters",
-    "._scheduler._profiles._frameworks[].plugins[]._planner._volumes.changes._entries": "2,048 storage classes",
+    "._scheduler._profiles._frameworks[]._result_caches._shared_codes._known": "the results of 64 sets",
+    "._scheduler._profiles._frameworks[].plugins[]._planner._volumes.changes": "2,048 entries",
     "._scheduler._profiles._frameworks[].plugins[]._incremental_counts._incremental": "4,096 counters",
     "._scheduler.cache.objects._tables[].changes._entries": "2,048 changes of a kind",
     "._scheduler.cache._snapshot.objects._tables[].changes._entries": "the same tables",
     "._scheduler.cache._snapshot.pods.class_moves._entries": "8,192 moves",
     "._scheduler.cache._snapshot.pods.terms_moves._entries": "8,192 moves",
     "._scheduler.cache._snapshot.changes._entries": "8,192 rows",
+    "._scheduler.cache._snapshot.pods._written._entries": "8,192 rows",
     "._scheduler.cache._snapshot.node_changes._entries": "8,192 rows",
 }
 """What fills at first, and what bounds it."""

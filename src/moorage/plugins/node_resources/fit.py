@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,7 +34,7 @@ from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, Device
 from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, backing_class, can_be_backed
 from moorage.plugins.hint_helpers import Answer, explained, is_placed
 from moorage.plugins.node_resources import scoring_strategies as strategies
-from moorage.plugins.node_resources.free_columns import NATIVE_LANES, FreeColumns
+from moorage.plugins.node_resources.free_columns import NATIVE_LANES, PODS_LANE, FreeColumns
 from moorage.plugins.node_resources.shortages import Shortages
 from moorage.plugins.node_resources.usage import ScoredRequests, ScoredResources, picked, whole_columns
 
@@ -192,11 +190,11 @@ class NodeResourcesFit:
         view, shortages = whole_columns(nodes), Shortages()
         room = _Room(view)
         is_full = room.is_full()
-        if is_full.any():
+        if is_full is not None:
             shortages.add(picked(is_full, view, nodes), TOO_MANY_PODS)
         for name, amount in cycle.read_or(_REQUESTS, lambda: self._needed_by(pod)).items():
-            short = room.free(name) < amount
-            if not short.any():
+            short = room.short_of(name, amount)
+            if short is None:
                 continue
             allocatable = view.allocatable(name)
             if _is_backed(name, view.objects):
@@ -254,18 +252,21 @@ class _Room:
         columns = FreeColumns.of(nodes.snapshot) if nodes.hypothetical_pods is None else None
         self._columns = columns if columns is not None and columns.is_exact else None
 
-    def is_full(self) -> NDArray[np.bool_]:
-        """Which nodes take no more pods."""
-        if self._columns is not None:
-            return self._nodes.pick(self._columns.free_pods) < 1
-        return self._nodes.pod_count >= self._nodes.allowed_pods
+    def is_full(self) -> NDArray[np.bool_] | None:
+        """Which nodes take no more pods; None: all do."""
+        columns, nodes = self._columns, self._nodes
+        if columns is None:
+            is_full = nodes.pod_count >= nodes.allowed_pods
+            return is_full if is_full.any() else None
+        return columns.below(PODS_LANE, columns.free_pods, 1, nodes)
 
-    def free(self, resource: str) -> NDArray[Any]:
-        """What is free of a resource on each node; negative where more is requested than there is."""
-        lane = NATIVE_LANES.get(resource)
-        if self._columns is not None and lane is not None:
-            return self._nodes.pick(self._columns.free[lane])
-        return self._nodes.allocatable(resource) - self._nodes.requested(resource)
+    def short_of(self, resource: str, amount: int) -> NDArray[np.bool_] | None:
+        """Which nodes have less than an amount of a resource free; None: none of them."""
+        columns, nodes, lane = self._columns, self._nodes, NATIVE_LANES.get(resource)
+        if columns is None or lane is None:
+            short = nodes.allocatable(resource) - nodes.requested(resource) < amount
+            return short if short.any() else None
+        return columns.below(lane, columns.free[lane], amount, nodes)
 
 
 def _free_resources(node: Node) -> dict[str, int]:

@@ -10,20 +10,23 @@ it counts as 0.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cluster.resources import NATIVE_RESOURCES
 from moorage.cluster.snapshot import Snapshot
+from moorage.framework.interface.nodes import Nodes
 
 EXACT_MAX: Final = 1 << 46
 """The largest allocatable amount (64 TiB of memory) for which floats are exact."""
 NATIVE_LANES: Final = {name: lane for lane, name in enumerate(NATIVE_RESOURCES)}
 """The index of each resource here."""
+PODS_LANE: Final = len(NATIVE_RESOURCES)
 _FEW_ROWS: Final = 32
 """Number of changed rows up to which they are written one at a time."""
+_MANY_PODS: Final = 1 << 62
 _NEVER: Final = -1
 _SCORING_LANES: Final = 2
 """cpu and memory: pods without a request of these count with a default for scoring."""
@@ -32,7 +35,17 @@ _SCORING_LANES: Final = 2
 class FreeColumns:
     """Allocatable and free amounts of all nodes of one snapshot: by resource, each of shape (nodes,)."""
 
-    __slots__ = ("_even", "_seen", "allocatable", "divisor", "free", "free_pods", "free_scoring", "is_exact")
+    __slots__ = (
+        "_even",
+        "_min_free",
+        "_seen",
+        "allocatable",
+        "divisor",
+        "free",
+        "free_pods",
+        "free_scoring",
+        "is_exact",
+    )
 
     def __init__(self) -> None:
         self._seen = _NEVER
@@ -47,6 +60,8 @@ class FreeColumns:
         """What is free if pods that request no cpu or memory count with a default."""
         self.free_pods: NDArray[np.int64] = np.zeros(0, np.int64)
         """Number of pods that each node takes in addition. Shape (nodes,)."""
+        self._min_free: list[float] = []
+        """A lower bound of what is free on any node: by resource, and of pods (`PODS_LANE`)."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> FreeColumns:
@@ -62,6 +77,17 @@ class FreeColumns:
         if rows is None or len(rows) > _FEW_ROWS or not all(self._write(snapshot, row) for row in rows):
             self._fill(snapshot)
         self._seen = log.position
+
+    def below(self, lane: int, free: NDArray[Any], amount: int, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """Which nodes have less than an amount free; None: none of them. free: the column of the lane."""
+        if self._min_free[lane] >= amount:
+            return None
+        is_below = nodes.pick(free) < amount
+        if is_below.any():
+            return is_below
+        if nodes.rows is None:
+            self._min_free[lane] = amount
+        return None
 
     def is_even(self, lanes: tuple[int, ...]) -> bool:
         """Whether every node has either all of some resources or none of them."""
@@ -82,6 +108,8 @@ class FreeColumns:
         self.free = [_difference(*each) for each in zip(allocatable, requested, strict=True)]
         self.free_scoring = [_difference(*each) for each in zip(allocatable, scoring, strict=True)]
         self.free_pods = snapshot.allowed_pods.values - snapshot.pod_count.values
+        self._min_free = [float(column.min(initial=np.inf)) for column in self.free]
+        self._min_free.append(float(self.free_pods.min(initial=_MANY_PODS)))
         self._even.clear()
 
     def _write(self, snapshot: Snapshot, row: int) -> bool:
@@ -93,11 +121,15 @@ class FreeColumns:
             if self.allocatable[lane][row] != allocatable:
                 return False
             requested = used.get(name, 0)
-            self.free[lane][row] = allocatable - requested
+            self.free[lane][row] = free = allocatable - requested
+            if free < self._min_free[lane]:
+                self._min_free[lane] = free
             if lane < _SCORING_LANES:
                 requested = int(scoring[lane, row])
             self.free_scoring[lane][row] = allocatable - requested
-        self.free_pods[row] = snapshot.allowed_pods.values[row] - snapshot.pod_count.values[row]
+        self.free_pods[row] = free = int(snapshot.allowed_pods.values[row] - snapshot.pod_count.values[row])
+        if free < self._min_free[PODS_LANE]:
+            self._min_free[PODS_LANE] = free
         return True
 
 
