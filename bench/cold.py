@@ -25,6 +25,7 @@ from moorage.api.decode import convert
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.cli.garbage_collection import collect_in_passing
 from moorage.cluster.cache import Cache
 from moorage.config.load import default_config
 from moorage.engine.engine import Engine
@@ -189,6 +190,7 @@ def main() -> None:
     parser.add_argument("--variant", action="append", choices=VARIANTS, help="only this; may be repeated")
     parser.add_argument("--output", type=Path, help="write the figures as JSON to this file, too")
     options = parser.parse_args()
+    collect_in_passing()  # As in `moorage run`.
     found = [measure(each, options.nodes, options.templates) for each in options.variant or VARIANTS]
     table = Table("first decision of a template", "cold: median", "p90", "warm: median")
     for each in found:
