@@ -54,6 +54,21 @@ def test_a_write_to_a_copy_or_after_lending_changes_nothing_elsewhere() -> None:
     assert other.codes.tolist() == [1, 0, 0]
 
 
+def test_rows_that_pass_stay_known_where_a_node_is_rejected_for_another_reason() -> None:
+    codes = codes_of(True, False, False)
+    passing = codes.passing()
+    codes.write_row(0, codes.code("Fit", Reason(("full",))))
+    assert codes.passing() is passing
+    codes.write_row(1, 2)
+    now = codes.passing()
+    assert now is not None
+    assert now.tolist() == [2]
+    codes.write_row(0, 0)
+    now = codes.passing()
+    assert now is not None
+    assert now.tolist() == [0, 2]
+
+
 def test_classes_begin_with_the_codes_of_filters_that_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     added: list[str] = []
     add = FilterCodes.add

@@ -154,7 +154,7 @@ class CachedFilters:
             with_nominated = self._code_with_nominated(calls, cycle, pod, row)
             code = with_nominated or self._filter_row(calls, cycle, pod, row, ())
             if code != before:
-                results.write(row, code)
+                results.write_row(row, code)
 
     def _open_calls(
         self, plan: FilterPlan, row: int, nodes_changed: Container[int] | None
@@ -186,7 +186,7 @@ class CachedFilters:
         for row in np.asarray(rows).tolist():
             calls = self._open_calls(plan, row, ())
             if code := self._code_with_nominated(calls, cycle, pod, row):
-                self._results.write(row, code)
+                self._results.write_row(row, code)
 
     def _code_with_nominated(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, but: str = ""

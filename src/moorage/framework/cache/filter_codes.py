@@ -24,6 +24,7 @@ from moorage.framework.runtime.plugin_call import PluginCall
 _MAX_ROWS: Final = 1_000_000
 """Maximum number of rows of all shared codes together; at 10 bytes a row, 10 MB."""
 _MAX_SHARED: Final = 64
+"""Maximum number of shared codes: each keeps the parts of a pod that its filters read."""
 _MIN_SHARED: Final = 4
 """Number of shared codes that are kept for any number of rows."""
 _NEVER: Final = -1
@@ -73,17 +74,19 @@ class FilterCodes:
         self.codes[rows] = codes
         self._is_passing_known = False
 
+    def write_row(self, row: int, code: int) -> None:
+        """Set the code of one row; the rows that pass stay known unless this one passes now, or did."""
+        is_passing_known = self._is_passing_known and bool(self.codes[row]) == bool(code)
+        self.write(row, code)
+        self._is_passing_known = is_passing_known
+
     def add(self, plugin: str, result: FilterResult) -> None:
         """Add a filter's result for all rows: the first rejection of a row counts."""
         if result.codes is None or not result.codes.any():
             return
         found = self.table(plugin, result)[result.codes]
-        self.codes = np.where(self.codes, self.codes, found) if self.refused_any() else found
+        self.codes = found if self.passing() is None else np.where(self.codes, self.codes, found)
         self._is_shared = self._is_passing_known = False
-
-    def refused_any(self) -> bool:
-        """Whether any row was rejected."""
-        return self.passing() is not None
 
     def table(self, plugin: str, result: FilterResult) -> Codes:
         """The codes here of a filter's reasons, by its own codes."""
