@@ -23,8 +23,9 @@ from moorage.config.args import DynamicResourcesArgs
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError
-from moorage.plugins.dynamic_resources.allocation_plans import AllocationPlan, Groups
+from moorage.plugins.dynamic_resources.allocation_plans import Groups
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
+from moorage.plugins.dynamic_resources.outcomes import AllocationPlan
 from moorage.plugins.dynamic_resources.plugin import (
     _STATE,
     CANNOT_ALLOCATE,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.dynamic_resources.extended_resources import NodeClaim
-from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest
+from moorage.plugins.dynamic_resources.outcomes import AllocationPlan, Outcomes
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
-from moorage.plugins.dynamic_resources.structured.search_results import Picks
 
 _NO_PLAN = -1
+"""Where no outcome is known; as an index, the entry behind all others."""
 
 
 class Groups:
@@ -38,45 +34,44 @@ class Groups:
         """The group of each node."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationPlan:
-    """The devices for each claim of a pod on a group of equivalent nodes."""
-
-    claim_requests: tuple[ClaimRequest, ...]
-    picks: Picks
-    extended: NodeClaim | None
-
-
 class AllocationPlans:
     """The plans of a pod for the nodes of a snapshot; valid until that is updated."""
 
-    def __init__(self, snapshot: Snapshot, inventory: Inventory) -> None:
+    def __init__(self, snapshot: Snapshot, inventory: Inventory, outcomes: Outcomes) -> None:
         self.snapshot = snapshot
         self._inventory = inventory
-        self._plans: list[AllocationPlan | None] = []
-        self._of_row = np.full(len(snapshot), _NO_PLAN, np.int32)
+        self._outcomes = outcomes
+        self._of_row: NDArray[np.integer] | None = None
+        """The number of the outcome for each row; None: no row has one."""
 
-    def note(
-        self,
-        nodes: Nodes,
-        numbers: NDArray[np.integer],
-        plans: Sequence[AllocationPlan | None],
-        passing: NDArray[np.bool_],
-    ) -> None:
-        """Store plans, and the number of the plan for each node, which is valid for nodes that pass."""
-        self._of_row[nodes.row_numbers()] = np.where(passing, numbers + len(self._plans), _NO_PLAN)
-        self._plans += plans
+    def note(self, nodes: Nodes, numbers: NDArray[np.integer], passing: NDArray[np.bool_] | None) -> None:
+        """Store the number of the outcome for each node, which is valid for nodes that pass; None: all."""
+        if passing is not None:
+            numbers = np.where(passing, numbers, _NO_PLAN)
+        if nodes.rows is None:
+            self._of_row = numbers
+            return
+        if self._of_row is None:
+            self._of_row = np.full(len(self.snapshot), _NO_PLAN, np.int32)
+        self._of_row[nodes.row_numbers()] = numbers
 
     def get(self, node_name: str) -> tuple[AllocationPlan, NodeDevices] | None:
         """The plan for a node, and the node's devices; None if there is no plan."""
         row = self.snapshot.row_of.get(node_name)
-        number = _NO_PLAN if row is None else int(self._of_row[row])
-        plan = None if number == _NO_PLAN else self._plans[number]
+        number = _NO_PLAN if row is None or self._of_row is None else int(self._of_row[row])
+        plan = None if number == _NO_PLAN else self._outcomes.plan(number)
         if plan is None or row is None:
             return None
         return plan, self._inventory.seen_from(self.snapshot.nodes[row])
 
-    def scores(self, nodes: Nodes, score_of: Callable[[Picks], int]) -> Scores:
-        """The score of the devices planned on each node; 0 where there are none. Shape (nodes,)."""
-        plan_scores = [0 if plan is None else score_of(plan.picks) for plan in (*self._plans, None)]
-        return np.array(plan_scores, np.int64)[self._of_row[nodes.row_numbers()]]
+    def scores(self, nodes: Nodes, earlier: int) -> Scores:
+        """The score of the devices planned on each node, and what earlier allocations add to it.
+
+        0 where no devices are planned. Shape (nodes,).
+        """
+        if self._of_row is None:
+            return np.zeros(len(nodes), np.int64)
+        scores = self._outcomes.scores(earlier)
+        if not scores.any():
+            return np.zeros(len(nodes), np.int64)
+        return np.append(scores, 0).take(nodes.pick(self._of_row))

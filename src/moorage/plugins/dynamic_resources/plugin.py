@@ -9,7 +9,7 @@ deallocated, one at a time, so that the next attempt can choose again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -41,33 +41,40 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.runtime.go_arithmetic import proportional
-from moorage.plugins.dynamic_resources.allocation_plans import AllocationPlan, Groups
+from moorage.plugins.dynamic_resources.allocation_plans import Groups
 from moorage.plugins.dynamic_resources.binding import BindingError, ClaimBinder
 from moorage.plugins.dynamic_resources.clocks import date, deadline
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS
 from moorage.plugins.dynamic_resources.extended_resources import (
     NOT_STORED,
     ExtendedResourceClaims,
-    NodeClaim,
     new_claim,
     wants_backed_resources,
 )
 from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
 from moorage.plugins.dynamic_resources.node_device_state import NodeDeviceStates
 from moorage.plugins.dynamic_resources.node_extended_resources import NodeExtendedResources
+from moorage.plugins.dynamic_resources.outcomes import (
+    AllocationPlan,
+    GroupOutcome,
+    GroupOutcomes,
+    Outcomes,
+    SearchOutcomes,
+)
 from moorage.plugins.dynamic_resources.pod_claims import (
     BindingFailedError,
     ClaimError,
     claim_uid,
     claims_of,
+    may_be_claim_of,
     overdue,
     protected,
     ready,
 )
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices, Variants, work_limit
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator, allocation
-from moorage.plugins.dynamic_resources.structured.claim_requests import AllocationError, ClaimRequest
-from moorage.plugins.dynamic_resources.structured.search_results import UNKNOWN, SearchResult, SearchResults
+from moorage.plugins.dynamic_resources.structured.claim_requests import AllocationError
+from moorage.plugins.dynamic_resources.structured.search_results import UNKNOWN, SearchResults, refusal
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
 NOT_AVAILABLE = "resourceclaim not available on the node"
@@ -81,7 +88,8 @@ NOTHING_TO_DO = "no new claims to deallocate"
 NO_HELP = "still not schedulable"
 NO_STATE = "not found"
 
-_TEXTS = (CANNOT_ALLOCATE, NOT_AVAILABLE, INVALID_POOLS, CANNOT_FIT)
+_TEXTS = (CANNOT_ALLOCATE, INVALID_POOLS, NOT_AVAILABLE, CANNOT_FIT)
+"""The refusals of searches come first, in the order of their codes."""
 _REASONS = tuple(Reason((text,), Code.UNRESOLVABLE) for text in _TEXTS)
 _CODES = {text: code for code, text in enumerate(_TEXTS, 1)}
 
@@ -137,7 +145,7 @@ class DynamicResources:
     def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
         """Whether a claim frees devices, or is the pod's own and its status has changed."""
         freed = old is not None and old.status.allocation is not None and new.status.allocation is None
-        if not freed and new.namespace != pod.namespace:
+        if not freed and not may_be_claim_of(pod, new):
             return False
         try:
             own = claims_of(pod, self._handle.objects.of(ResourceClaim))
@@ -234,26 +242,26 @@ class DynamicResources:
     def _filter(self, state: PodDevices, pod: Pod, nodes: Nodes) -> FilterResult:
         """One search for each group of equivalent nodes: the result for the first node is used for all."""
         variants = state.variants_in(pod, nodes.objects.of(DeviceClass))
+        outcomes: Outcomes
         if state.allocator is None or state.has_extended:
             outcomes, numbers = self._outcomes_by_group(state, variants, nodes)
         else:
-            outcomes, numbers = self._outcomes_of_searches(state.allocator, variants, nodes)
-        codes = np.array([each.refusal for each in outcomes], np.int8)[numbers]
-        uses_claims = np.array([each.uses_claims for each in outcomes], bool)[numbers]
+            outcomes, numbers = self._outcomes_of_searches(state, state.allocator, variants, nodes)
+        codes = outcomes.refusals[numbers]
         for place, mask in self._unusable(state, nodes).items():
-            missing = mask & uses_claims
+            missing = mask & outcomes.uses_claims[numbers]
             if missing.any():
                 state.unavailable.add(place)
                 codes[missing] = _CODES[NOT_AVAILABLE]
-        plans = [each.plan for each in outcomes]
-        if any(plans):
-            noted = state.plans_for(nodes.snapshot, self._device_states.inventory)
-            noted.note(nodes, numbers, plans, codes == 0)
-        return FilterResult(codes, _REASONS) if codes.any() else ALL
+        has_refusals = bool(codes.any())
+        if state.allocator is not None:
+            plans = state.plans_for(nodes.snapshot, self._device_states.inventory, outcomes)
+            plans.note(nodes, numbers, codes == 0 if has_refusals else None)
+        return FilterResult(codes, _REASONS) if has_refusals else ALL
 
     def _outcomes_by_group(
         self, state: PodDevices, variants: Variants, nodes: Nodes
-    ) -> tuple[list[_Outcome], NDArray[np.integer]]:
+    ) -> tuple[GroupOutcomes, NDArray[np.integer]]:
         """An outcome for each group of nodes with equal requests and devices, and the group of each node."""
         codes, size = np.zeros(len(nodes), np.intp), 1
         if state.allocator is not None:
@@ -265,24 +273,29 @@ class DynamicResources:
             )
         groups = Groups(codes, size)
         there, rows = nodes.snapshot.nodes, nodes.row_numbers()[groups.firsts].tolist()
-        return [_find_devices(state, variants, there[row]) for row in rows], groups.numbers
+        found = [_find_devices(state, variants, there[row]) for row in rows]
+        return state.outcomes, groups.numbers + state.outcomes.add(found)
 
     def _outcomes_of_searches(
-        self, allocator: Allocator, variants: Variants, nodes: Nodes
-    ) -> tuple[list[_Outcome], NDArray[np.integer]]:
+        self, state: PodDevices, allocator: Allocator, variants: Variants, nodes: Nodes
+    ) -> tuple[SearchOutcomes, NDArray[np.integer]]:
         """The same where the pod's requests are equal on all nodes: only new device states are searched."""
-        codes = self._device_states.of(nodes)
-        groups = Groups(codes, len(self._device_states))
-        claim_requests = variants.everywhere()
-        results = allocator.results_for(claim_requests)
-        firsts = codes[groups.firsts]
-        serials = self._device_states.serials[firsts]
-        numbers = results.numbers(firsts, serials)
-        there, rows = nodes.snapshot.nodes, nodes.row_numbers()
-        for place in np.flatnonzero(numbers == UNKNOWN).tolist():
-            result = allocator.find(there[rows[groups.firsts[place]]], claim_requests)
-            numbers[place] = results.note(int(firsts[place]), int(serials[place]), result)
-        return [_outcome(claim_requests, each, None) for each in results.distinct], numbers[groups.numbers]
+        codes, serials = self._device_states.of(nodes), self._device_states.serials
+        if state.search_outcomes is None:
+            claim_requests = variants.everywhere()
+            state.search_outcomes = SearchOutcomes(claim_requests, allocator.results_for(claim_requests))
+        outcomes = state.search_outcomes
+        by_code = outcomes.results.numbers(serials)
+        numbers = by_code[codes]
+        unknown = np.flatnonzero(numbers == UNKNOWN)
+        if len(unknown):
+            there, rows = nodes.snapshot.nodes, nodes.row_numbers()[unknown]
+            for place in Groups(codes[unknown], len(by_code)).firsts:
+                result = allocator.find(there[rows[place]], outcomes.claim_requests)
+                code = int(codes[unknown[place]])
+                by_code[code] = outcomes.results.note(code, int(serials[code]), result)
+            numbers = by_code[codes]
+        return outcomes, numbers
 
     def _unusable(self, state: PodDevices, nodes: Nodes) -> dict[int, NDArray[np.bool_]]:
         """On which nodes each allocated claim cannot be used; none for claims that can be used everywhere."""
@@ -386,38 +399,20 @@ class DynamicResources:
         return None
 
 
-class _Outcome(NamedTuple):
-    """The result for a group of equivalent nodes, apart from claims that are allocated already.
-
-    refusal: the code of the reason; 0 for none.
-    uses_claims: whether the result depends on those being usable there.
-    """
-
-    refusal: int = 0
-    plan: AllocationPlan | None = None
-    uses_claims: bool = False
-
-
-def _find_devices(state: PodDevices, variants: Variants, node: Node) -> _Outcome:
+def _find_devices(state: PodDevices, variants: Variants, node: Node) -> GroupOutcome:
     """Search for the pod's devices on a node; AllocationError if its requests are invalid."""
     variant = variants.of(node)
     if variant is None:
-        return _Outcome(_CODES[CANNOT_FIT])
+        return GroupOutcome(_CODES[CANNOT_FIT])
     claim_requests, extended = variant
     if extended is None and not state.user_claims:
-        return _Outcome()
+        return GroupOutcome()
     if state.allocator is None:
-        return _Outcome(uses_claims=True)
-    return _outcome(claim_requests, state.allocator.find(node, claim_requests), extended)
-
-
-def _outcome(
-    claim_requests: tuple[ClaimRequest, ...], result: SearchResult, extended: NodeClaim | None
-) -> _Outcome:
-    """The outcome of a search result for a pod."""
+        return GroupOutcome(uses_claims=True)
+    result = state.allocator.find(node, claim_requests)
     if result.picks is None:
-        return _Outcome(_CODES[INVALID_POOLS if result.meets_invalid_pools else CANNOT_ALLOCATE])
-    return _Outcome(plan=AllocationPlan(claim_requests, result.picks, extended), uses_claims=True)
+        return GroupOutcome(refusal(result))
+    return GroupOutcome(uses_claims=True, plan=AllocationPlan(claim_requests, result.picks, extended))
 
 
 def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> None:

@@ -16,7 +16,7 @@ from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.dynamic_resources.allocation_plans import AllocationPlan, AllocationPlans
+from moorage.plugins.dynamic_resources.allocation_plans import AllocationPlans
 from moorage.plugins.dynamic_resources.extended_resources import (
     NOT_STORED,
     NodeClaim,
@@ -25,19 +25,17 @@ from moorage.plugins.dynamic_resources.extended_resources import (
     node_claim,
     wanted_resources,
 )
+from moorage.plugins.dynamic_resources.outcomes import AllocationPlan, GroupOutcomes, Outcomes, SearchOutcomes
 from moorage.plugins.dynamic_resources.pod_claims import claim_uid
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator
 from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest, claim_request
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
-from moorage.plugins.dynamic_resources.structured.search_results import Picks
+from moorage.plugins.dynamic_resources.structured.search_results import MAX_ALTERNATIVES
 
 _NO_RESOURCES: frozenset[str] = frozenset()
 
 _USUAL_NODE_COUNT, _NODE_WORK = 5_000, 8
 """Number of nodes that the limit on work is for, and the units of work in addition for each further node."""
-
-MAX_ALTERNATIVES = 8
-"""Maximum number of alternatives of a request, and the score of the first."""
 
 
 def work_limit(node_count: int) -> int:
@@ -72,6 +70,10 @@ class PodDevices:
     """Under which id each claim is in flight, by place in `claims`."""
     variants: Variants | None = None
     """The pod's requests on each node; made when nodes are first filtered."""
+    outcomes: GroupOutcomes = field(default_factory=GroupOutcomes)
+    """What was found on groups of nodes, for pods whose requests differ between nodes."""
+    search_outcomes: SearchOutcomes | None = None
+    """What was found, for other pods; made when nodes are first filtered."""
 
     def variants_in(self, pod: Pod, classes: ObjectTable[DeviceClass]) -> Variants:
         """The pod's requests on each node: the same objects for the whole cycle."""
@@ -102,18 +104,17 @@ class PodDevices:
         claim = self.claims[place]
         return f"{pod.uid}/{NOT_STORED}" if claim.name == NOT_STORED else claim_uid(claim)
 
-    def plans_for(self, snapshot: Snapshot, inventory: Inventory) -> AllocationPlans:
+    def plans_for(self, snapshot: Snapshot, inventory: Inventory, outcomes: Outcomes) -> AllocationPlans:
         """The plans for the nodes of a snapshot, as far as they were filtered."""
         if self.plans is None or self.plans.snapshot is not snapshot:
-            self.plans = AllocationPlans(snapshot, inventory)
+            self.plans = AllocationPlans(snapshot, inventory, outcomes)
         return self.plans
 
     def scores(self, nodes: Nodes) -> Scores:
         """The sum over the alternatives chosen on each node: the more preferred ones it had, the better."""
         if self.plans is None:
             return np.zeros(len(nodes), np.int64)
-        earlier = self.earlier_score()
-        return self.plans.scores(nodes, lambda picks: earlier + _score(picks))
+        return self.plans.scores(nodes, self.earlier_score())
 
     def earlier_score(self) -> int:
         """The part of the score that claims allocated in earlier cycles bring; the same on every node."""
@@ -126,15 +127,6 @@ class PodDevices:
                 for place, each in enumerate(request.first_available):
                     score += (MAX_ALTERNATIVES - place) * (f"{request.name}/{each.name}" in given)
         return score
-
-
-def _score(picks: Picks) -> int:
-    """The score of the alternatives of all claims; each counts once, for any number of devices."""
-    return sum(
-        MAX_ALTERNATIVES - alternative.place
-        for each in picks
-        for alternative in {pick.alternative for pick in each if pick.alternative.name}
-    )
 
 
 class Variants:

@@ -6,12 +6,12 @@ Claims whose allocation is decided but not written yet count as well.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from moorage.api.devices import ResourceClaim
+from moorage.api.devices import DeviceRequestAllocationResult, ResourceClaim
 from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.table_reader import TableReader
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId, PoolId, View
@@ -45,6 +45,22 @@ class DeviceAllocation:
 _ClaimKey = tuple[str, str]
 
 
+class _Change:
+    """How many times more the devices of an allocation are allocated."""
+
+    __slots__ = ("count", "results")
+
+    def __init__(self, results: Sequence[DeviceRequestAllocationResult]) -> None:
+        self.results = results
+        self.count = 0
+
+
+def _share(result: DeviceRequestAllocationResult) -> Hashable:
+    """Which device an allocation has, or how much of it."""
+    amounts = tuple(result.consumed_capacity.items()) if result.consumed_capacity else ()
+    return result.driver, result.pool, result.device, result.share_id, amounts
+
+
 class AllocatedDevices:
     """The allocated devices of all claims."""
 
@@ -54,7 +70,8 @@ class AllocatedDevices:
         self._pools: dict[PoolId, dict[str, DeviceAllocation]] = {}
         self._pending: dict[str, ResourceClaim] = {}
         self._signatures: dict[PoolId, WeakKeyDictionary[View, Hashable]] = {}
-        self._touched: set[PoolId] = set()
+        self._changes: dict[tuple[Hashable, ...], _Change] = {}
+        """Allocations that count since the last refresh, or no longer, by their devices and shares."""
 
     def refresh(
         self, table: ObjectTable[ResourceClaim], pending: Mapping[str, ResourceClaim]
@@ -72,10 +89,7 @@ class AllocatedDevices:
             if claim is not self._claims.get(key):
                 self._replace(key, claim)
         self._follow(pending)
-        touched, self._touched = self._touched, set()
-        for pool in touched:
-            self._signatures.pop(pool, None)
-        return touched
+        return self._apply()
 
     def _follow(self, pending: Mapping[str, ResourceClaim]) -> None:
         counted = {}
@@ -100,26 +114,47 @@ class AllocatedDevices:
             self._count(claim, 1)
 
     def _count(self, claim: ResourceClaim, sign: int) -> None:
+        """Note that an allocation counts, or no longer; what one claim gives up another may take over."""
         if claim.status.allocation is None:
             return
-        for result in claim.status.allocation.devices.results:
-            if result.admin_access:
-                continue
-            pool = (result.driver, result.pool)
-            devices = self._pools.setdefault(pool, {})
-            held = devices.setdefault(result.device, DeviceAllocation())
-            if result.share_id is None:
-                held.exclusive += sign
-            else:
-                held.shares += sign
-                held.measured += sign * bool(result.consumed_capacity)
-                for name, amount in result.consumed_capacity.items():
-                    held.capacity[name] = held.capacity.get(name, 0) + sign * amount
-            if held.free:
-                del devices[result.device]
-                if not devices:
-                    del self._pools[pool]
-            self._touched.add(pool)
+        given = [each for each in claim.status.allocation.devices.results if not each.admin_access]
+        devices = tuple([_share(each) for each in given])
+        change = self._changes.get(devices)
+        if change is None:
+            change = self._changes[devices] = _Change(given)
+        change.count += sign
+
+    def _apply(self) -> AbstractSet[PoolId]:
+        """Apply the changes noted since the last time; returns the pools whose allocations have changed.
+
+        The claim that shows an allocation which was pending before changes nothing.
+        """
+        touched: set[PoolId] = set()
+        for change in self._changes.values():
+            for result in change.results if change.count else ():
+                self._allocate(result, change.count)
+                touched.add((result.driver, result.pool))
+        self._changes.clear()
+        for pool in touched:
+            self._signatures.pop(pool, None)
+        return touched
+
+    def _allocate(self, result: DeviceRequestAllocationResult, count: int) -> None:
+        """Allocate a device, or a share of it, a number of times; less than 0: deallocate it."""
+        pool = (result.driver, result.pool)
+        devices = self._pools.setdefault(pool, {})
+        held = devices.setdefault(result.device, DeviceAllocation())
+        if result.share_id is None:
+            held.exclusive += count
+        else:
+            held.shares += count
+            held.measured += count * bool(result.consumed_capacity)
+            for name, amount in result.consumed_capacity.items():
+                held.capacity[name] = held.capacity.get(name, 0) + count * amount
+        if held.free:
+            del devices[result.device]
+            if not devices:
+                del self._pools[pool]
 
     # Reading
 

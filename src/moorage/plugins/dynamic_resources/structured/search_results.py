@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cel.budget import WorkBudget
+from moorage.cluster.columns import Column
 from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.constraints import constrained_attribute
 from moorage.plugins.dynamic_resources.structured.device_kinds import CONTENT_ENCODER, Reading
@@ -37,6 +38,10 @@ Picks = tuple[tuple[Pick, ...], ...]
 """The devices of each claim."""
 
 
+MAX_ALTERNATIVES: Final = 8
+"""Maximum number of alternatives of a request, and the score of the first."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """The result of a search in the pools of a node."""
@@ -47,13 +52,33 @@ class SearchResult:
     """Whether the node sees pools that cannot be used because of mistakes of their drivers."""
 
 
-_NO_DEVICES: Final = {invalid: SearchResult(None, invalid) for invalid in (False, True)}
+def score(picks: Picks) -> int:
+    """The score of the alternatives of all claims; each counts once, for any number of devices."""
+    return sum(
+        MAX_ALTERNATIVES - alternative.place
+        for each in picks
+        for alternative in {pick.alternative for pick in each if pick.alternative.name}
+    )
+
+
+DEVICES_FOUND, NO_DEVICES, INVALID_POOLS = range(3)
+"""What a result is: devices, not enough of them, or not enough of them where pools are invalid."""
+
+
+def refusal(result: SearchResult) -> int:
+    """What a result is, as a code."""
+    if result.picks is not None:
+        return DEVICES_FOUND
+    return INVALID_POOLS if result.meets_invalid_pools else NO_DEVICES
+
+
+_NOTHING_FOUND: Final = {invalid: SearchResult(None, invalid) for invalid in (False, True)}
 
 
 def search_result(picks: Picks | None, *, meets_invalid_pools: bool) -> SearchResult:
     """A result; the same object for all searches that found nothing."""
     invalid = meets_invalid_pools
-    return _NO_DEVICES[invalid] if picks is None else SearchResult(picks, invalid)
+    return _NOTHING_FOUND[invalid] if picks is None else SearchResult(picks, invalid)
 
 
 class ClaimResults:
@@ -63,6 +88,10 @@ class ClaimResults:
         self.reading = Reading()
         self.distinct: list[SearchResult] = []
         """The results, each once, by number."""
+        self._scores = Column(np.int64)
+        """The score of each result, by number."""
+        self._refusals = Column(np.int8)
+        """Why each result has no devices, by number: the see `refusals`."""
         self._number_of: dict[int, int] = {}
         """The number of each result, by identity."""
         self._numbers = np.zeros(0, np.int32)
@@ -80,16 +109,29 @@ class ClaimResults:
         """Number of results kept."""
         return len(self.distinct) + len(self._by_reading)
 
-    def numbers(self, codes: NDArray[np.int32], serials: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The numbers of the results for device states, by their codes and serial numbers; or UNKNOWN."""
-        self._grow(int(codes.max(initial=-1)) + 1)
-        return np.where(self._serials[codes] == serials, self._numbers[codes], np.int32(UNKNOWN))
+    @property
+    def scores(self) -> NDArray[np.int64]:
+        """The score of each result, by number."""
+        return self._scores.values
+
+    @property
+    def refusals(self) -> NDArray[np.int8]:
+        """Why each result has no devices: DEVICES_FOUND, NO_DEVICES or INVALID_POOLS, by number."""
+        return self._refusals.values
+
+    def numbers(self, serials: NDArray[np.int64]) -> NDArray[np.int32]:
+        """The numbers of the results for all codes of device states, by serial number; or UNKNOWN."""
+        count = len(serials)
+        self._grow(count)
+        return np.where(self._serials[:count] == serials, self._numbers[:count], np.int32(UNKNOWN))
 
     def note(self, code: int, serial: int, result: SearchResult) -> int:
         """Keep the result for a device state; returns its number."""
         number = self._number_of.setdefault(id(result), len(self.distinct))
         if number == len(self.distinct):
             self.distinct.append(result)
+            self._scores.append(0 if result.picks is None else score(result.picks))
+            self._refusals.append(refusal(result))
         self._numbers[code], self._serials[code] = number, serial
         return number
 
