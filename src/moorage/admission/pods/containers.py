@@ -66,10 +66,7 @@ def validate_containers(containers: Sequence[Manifest], around: Surroundings, pa
             return errors
         where = f"{path}[{index}]"
         errors += _validate_common(container, around, where)
-        name = container.get("name", "")
-        if name in seen:
-            errors.append(duplicate(f"{where}.name", name))
-        seen.add(name)
+        errors += _repeated_name(container, seen, where)
         errors += validate_probes(container, around.grace_seconds, where)
         errors += _restart_errors(container, where)
     for index, container in enumerate(containers):
@@ -123,10 +120,7 @@ def validate_ephemeral_containers(
             return errors
         where = f"{path}[{index}]"
         errors += _validate_common(container, around, where)
-        name = container.get("name", "")
-        if name in seen:
-            errors.append(duplicate(f"{where}.name", name))
-        seen.add(name)
+        errors += _repeated_name(container, seen, where)
         target = container.get("targetContainerName")
         if target and target not in targets:
             errors.append(not_found(f"{where}.targetContainerName", target))
@@ -138,6 +132,15 @@ def validate_ephemeral_containers(
                 if mount.get(key):
                     errors.append(forbidden(f"{where}.volumeMounts[{at}].{key}", _EPHEMERAL))
     return errors
+
+
+def _repeated_name(container: Manifest, seen: set[str], path: str) -> list[FieldError]:
+    """The error of a container whose name was seen before; its name is seen from now on."""
+    name = container.get("name", "")
+    if name in seen:
+        return [duplicate(f"{path}.name", name)]
+    seen.add(name)
+    return []
 
 
 def _validate_common(container: Manifest, around: Surroundings, path: str) -> list[FieldError]:
