@@ -58,9 +58,13 @@ def take(target: Manifest, source: Manifest, key: str) -> None:
 def without_nulls(value: Any) -> Any:
     """A copy whose objects have no fields that are null; items of lists may be."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        return {
+            key: without_nulls(item) if isinstance(item, dict | list) else item
+            for key, item in value.items()
+            if item is not None
+        }
     if isinstance(value, list):
-        return [without_nulls(item) for item in value]
+        return [without_nulls(item) if isinstance(item, dict | list) else item for item in value]
     return value
 
 
