@@ -27,7 +27,12 @@ _GROUPS: dict[str, tuple[type[Object], ...]] = {
     ),
     "apps": (workloads.ReplicaSet, workloads.StatefulSet),
     "policy": (workloads.PodDisruptionBudget,),
-    "resource.k8s.io": (devices.DeviceClass, devices.ResourceClaim, devices.ResourceSlice),
+    "resource.k8s.io": (
+        devices.DeviceClass,
+        devices.DeviceTaintRule,
+        devices.ResourceClaim,
+        devices.ResourceSlice,
+    ),
     "scheduling.k8s.io": (workloads.PodGroup,),
     "storage.k8s.io": (
         storage.StorageClass,

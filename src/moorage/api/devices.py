@@ -100,6 +100,7 @@ class DeviceCounterConsumption(Struct):
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class DeviceTaint(Struct):
@@ -109,6 +110,27 @@ class DeviceTaint(Struct):
     value: str = ""
     effect: str = ""
     time_added: datetime | None = None
+
+
+class DeviceTaintSelector(Struct):
+    """Which devices a taint rule is for: all those that have what is given."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Struct):
+    """A taint, and the devices that get it; without a selector, all devices."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(Object):
+    """A taint that an administrator gives to devices."""
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 
 
 class DeviceToleration(Struct):

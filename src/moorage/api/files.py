@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 
 from moorage.api.decode import InputError, kind_of
-from moorage.api.devices import DeviceClass, ResourceSlice
+from moorage.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from moorage.api.node import Namespace, Node
 from moorage.api.storage import CSIDriver, CSINode, PersistentVolume, StorageClass, VolumeAttachment
 from moorage.api.yaml_reading import YamlError, compose_all_yaml, load_all_yaml
@@ -27,6 +27,7 @@ CLUSTER_WIDE = (
     CSIDriver,
     VolumeAttachment,
     DeviceClass,
+    DeviceTaintRule,
     ResourceSlice,
 )
 """The kinds that are in no namespace."""

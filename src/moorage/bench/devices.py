@@ -15,7 +15,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.node import Node
 from moorage.bench.ops import CreateResourceDriver
 from moorage.bench.target import WorkloadFailed
-from moorage.cel.budget import WorkBudget
+from moorage.cel.budget import WorkBudget, WorkLimitError
 from moorage.client.client import Client
 from moorage.client.kinds import DEVICE_CLASS, NODE, RESOURCE_CLAIM, RESOURCE_SLICE, Kind
 from moorage.cluster.object_tables import ObjectTable
@@ -133,7 +133,7 @@ class _Allocations:
         try:
             requests = (claim_request(claim, self._classes, work),)
             picks = allocator.find(node, requests).picks
-        except AllocationError as error:
+        except (AllocationError, WorkLimitError) as error:
             raise WorkloadFailed(str(error)) from None
         if picks is None:
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.base import Object
+from moorage.api.devices import DeviceTaintRule
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.client.informer import EventType, Listener
@@ -37,6 +38,7 @@ RESOURCES: Final = {
     "ResourceClaim": Resource.RESOURCE_CLAIM,
     "ResourceSlice": Resource.RESOURCE_SLICE,
     "DeviceClass": Resource.DEVICE_CLASS,
+    "DeviceTaintRule": Resource.RESOURCE_SLICE,
     "PodGroup": Resource.POD_GROUP,
 }
 """The kinds whose changes may requeue pods; changes of others are applied to the cache only."""
@@ -88,7 +90,9 @@ class EventHandlers:
             self._cache.objects.put(obj)
         resource = RESOURCES.get(obj.__class__.__name__)
         if resource is not None:
-            event = events.event(resource, _ACTIONS[type])
+            # A rule that comes or goes is an update of the slices whose devices it taints.
+            action = Action.UPDATE if isinstance(obj, DeviceTaintRule) else _ACTIONS[type]
+            event = events.event(resource, action)
             self._queue.move_all(event, obj if is_deleted else before, None if is_deleted else obj)
 
     def custom(self, resource: str) -> Listener[CustomObject]:

@@ -19,6 +19,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
 from moorage.sim.cache_effects import CacheEffects
 from tests.builders import Manifest, make, make_pod
 
@@ -165,12 +166,13 @@ class Scene:
         clock: Clock | None = None,
         effects: Effects | None = None,
         args: DynamicResourcesArgs | None = None,
+        rules: DeviceRules = V1_36,
     ) -> None:
         self.cache = Cache(objects)
         self.clock = clock or VirtualClock()
         self.effects = effects or CacheEffects(self.cache)
         self.handle = Handle(self.cache.objects, self.effects, self.clock)
-        self.plugin = DynamicResources((args or DynamicResourcesArgs()).defaulted(), self.handle)
+        self.plugin = DynamicResources((args or DynamicResourcesArgs()).defaulted(), self.handle, rules)
         self.cycle = CycleState()
 
     @property

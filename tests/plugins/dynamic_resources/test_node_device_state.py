@@ -207,7 +207,10 @@ class RunningScenario(Scene):
         device_states.refresh(view.objects, self.plugin._in_flight.claims())
         all_node_devices = [device_states.inventory.seen_from(node) for node in view.snapshot.nodes]
         signature = device_states.allocated.signature
-        different = {(each.device_state, tuple(map(signature, each.views))) for each in all_node_devices}
+        different = {
+            tuple(tuple((view.projection, signature(view)) for view in block.views) for block in each.blocks)
+            for each in all_node_devices
+        }
         assert len(np.unique(device_states.of(view))) == len(different)
 
     def check_totals(self) -> None:

@@ -13,28 +13,27 @@ wide pool is seen by many nodes with few local states: only those get another de
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.api.devices import ResourceClaim, ResourceSlice
+from moorage.api.devices import DeviceTaintRule, ResourceClaim, ResourceSlice
 from moorage.cluster.columns import CodeColumn, Column
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
+from moorage.plugins.dynamic_resources.structured.device_blocks import Block
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
-from moorage.plugins.dynamic_resources.structured.pools import PoolId, View
+from moorage.plugins.dynamic_resources.structured.pools import PoolId, PoolShape
 
-_Part = tuple[Hashable, Hashable]
-"""The shape of a pool, and what is allocated of it."""
+_LocalState = tuple[PoolShape | Block, ...]
+"""The states of blocks of narrow pools, and blocks of wide ones, in the order in which devices are tried."""
 
-_LocalState = tuple[_Part | View, ...]
-"""The parts of narrow pools and the views of wide ones, in the order in which devices are tried."""
-
-_DeviceState = tuple[_Part, ...]
+_DeviceState = tuple[PoolShape, ...]
 
 
 class NodeDeviceStates:
@@ -43,8 +42,9 @@ class NodeDeviceStates:
     Invariant: rows with equal codes see pools in which every search has the same result.
     """
 
-    def __init__(self) -> None:
-        self.inventory = Inventory()
+    def __init__(self, rules: DeviceRules = V1_36) -> None:
+        self._rules = rules
+        self.inventory = Inventory(rules)
         self.allocated = AllocatedDevices()
         self._reader = RowReader()
         self._concerned: set[str] | None = None
@@ -60,12 +60,13 @@ class NodeDeviceStates:
         self._numbered: list[_DeviceState | None] = []
         """The device state that each serial number is for, by the state's code."""
         self._last_serial = 0
-        self._local_states_of_pool: dict[PoolId, set[int]] = {}
-        """The local states with a view of each wide pool, by their codes."""
+        self._local_states_of_block: dict[Block, set[int]] = {}
+        """The local states with each block of wide pools, by their codes."""
 
     def refresh(self, objects: Objects, pending: Mapping[str, ResourceClaim]) -> None:
         """Apply changes of slices and claims; `pending` are those with an unwritten allocation."""
-        concerned = self.inventory.refresh(objects.of(ResourceSlice))
+        taint_rules = objects.of(DeviceTaintRule) if self._rules.device_taint_rules_count else None
+        concerned = self.inventory.refresh(objects.of(ResourceSlice), taint_rules)
         if self._concerned is not None:
             self._concerned |= concerned
         self._touched |= self.allocated.refresh(objects.of(ResourceClaim), pending)
@@ -97,9 +98,9 @@ class NodeDeviceStates:
             names = concerned.union(*map(self.inventory.named_by, narrow))
             known = (snapshot.row_of[name] for name in names if name in snapshot.row_of)
             self._update_rows(snapshot, {*rows, *known})
-            for pool in self._touched:
-                for code in list(self._local_states_of_pool.get(pool, ())):
-                    self._settle(code)
+            blocks = {block for pool in self._touched for block in self.allocated.blocks_with(pool)}
+            for code in set().union(*[self._local_states_of_block.get(block, ()) for block in blocks]):
+                self._settle(code)
         self._concerned = set()
         self._touched.clear()
 
@@ -109,7 +110,7 @@ class NodeDeviceStates:
         self._settled.clear()
         self._serials = Column(np.int64)
         self._numbered.clear()
-        self._local_states_of_pool.clear()
+        self._local_states_of_block.clear()
         for _ in range(len(snapshot)):
             self._local_states.append()
         self._update_rows(snapshot, range(len(snapshot)))
@@ -118,8 +119,10 @@ class NodeDeviceStates:
         """Compute the local states of rows, and the device states of new local states."""
         local_states = self._local_states
         for row in rows:
-            views = self.inventory.seen_from(snapshot.nodes[row]).views
-            local_states[row] = tuple(v if self.inventory.is_wide(v.id) else self._part(v) for v in views)
+            blocks = self.inventory.seen_from(snapshot.nodes[row]).blocks
+            local_states[row] = tuple(
+                [each if each.is_wide else self.allocated.state(each) for each in blocks]
+            )
             code = int(local_states.codes[row])
             if code == len(self._settled):
                 self._settled.append(None)
@@ -130,16 +133,19 @@ class NodeDeviceStates:
     def _settle(self, code: int) -> None:
         """Compute the device state of a local state, or drop it if no row has it any more."""
         local_state = self._local_states.vocabulary.values[code]
-        for view in _wide_views(self._settled[code]):
-            self._local_states_of_pool[view.id].discard(code)
-        for view in _wide_views(local_state):
-            self._local_states_of_pool.setdefault(view.id, set()).add(code)
+        for block in _wide_blocks(self._settled[code]):
+            codes = self._local_states_of_block[block]
+            codes.discard(code)
+            if not codes:
+                del self._local_states_of_block[block]
+        for block in _wide_blocks(local_state):
+            self._local_states_of_block.setdefault(block, set()).add(code)
         self._settled[code] = local_state
         if local_state is None:
             self._device_states[code] = None
         else:
             self._device_states[code] = tuple(
-                self._part(p) if isinstance(p, View) else p for p in local_state
+                [self.allocated.state(each) if isinstance(each, Block) else each for each in local_state]
             )
             self._number(int(self._device_states.codes[code]))
 
@@ -153,9 +159,6 @@ class NodeDeviceStates:
             self._last_serial += 1
             self._numbered[code], self._serials[code] = device_state, self._last_serial
 
-    def _part(self, view: View) -> _Part:
-        return view.projection, self.allocated.signature(view)
 
-
-def _wide_views(local_state: _LocalState | None) -> list[View]:
-    return [part for part in local_state or () if isinstance(part, View)]
+def _wide_blocks(local_state: _LocalState | None) -> list[Block]:
+    return [part for part in local_state or () if isinstance(part, Block)]

@@ -20,7 +20,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.selectors import RequiredNodes, node_terms
 from moorage.cel.budget import WorkBudget, WorkLimitError
-from moorage.client.kinds import RESOURCE_CLAIM, Kind
+from moorage.client.kinds import DEVICE_TAINT_RULE, RESOURCE_CLAIM, Kind
 from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects, ObjectTable
 from moorage.config.args import DynamicResourcesArgs
@@ -74,6 +74,7 @@ from moorage.plugins.dynamic_resources.pod_claims import (
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices, Variants, work_limit
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator, allocation
 from moorage.plugins.dynamic_resources.structured.claim_requests import AllocationError
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
 from moorage.plugins.dynamic_resources.structured.search_results import UNKNOWN, SearchResults, refusal
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
@@ -117,14 +118,17 @@ class DynamicResources:
     watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
     write_permissions: Mapping[str, tuple[Permission, ...]] = {"post_filter": _WRITES, "pre_bind": _WRITES}
 
-    def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
+    def __init__(self, args: DynamicResourcesArgs, handle: Handle, rules: DeviceRules = V1_36) -> None:
         self._handle = handle
+        self._rules = rules
+        if rules.device_taint_rules_count:
+            self.watched_kinds = (*DEVICE_KINDS, DEVICE_TAINT_RULE)
         self._filter_seconds = float(args.filter_timeout or 0)
         binding = args.binding_timeout
         self._binding_seconds = _DEFAULT_BINDING_SECONDS if binding is None else float(binding)
         self._in_flight = handle.objects.shared(InFlightAllocations)
         self._binder = ClaimBinder(handle, self._in_flight, self._binding_seconds)
-        self._device_states = NodeDeviceStates()
+        self._device_states = NodeDeviceStates(rules)
         self._results = SearchResults()
         self._node_extended_resources = NodeExtendedResources()
         self._extended_claims = ExtendedResourceClaims()
@@ -134,16 +138,19 @@ class DynamicResources:
     def events(self) -> tuple[Interest, ...]:
         """Claims added, updated or deallocated; classes, slices and nodes added or updated."""
         either = Action.ADD | Action.UPDATE
+        claims = either | Action.DELETE if self._rules.claim_deletion_helps else either
         return (
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-            on(Resource.RESOURCE_CLAIM, either, self._claim_helps),
+            on(Resource.RESOURCE_CLAIM, claims, self._claim_helps),
             on(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._has_claims_now),
             on(Resource.DEVICE_CLASS, either),
             on(Resource.RESOURCE_SLICE, either),
         )
 
-    def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
+    def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
         """Whether a claim frees devices, or is the pod's own and its status has changed."""
+        if new is None:
+            return old is not None and old.status.allocation is not None
         freed = old is not None and old.status.allocation is not None and new.status.allocation is None
         if not freed and not may_be_claim_of(pod, new):
             return False
@@ -219,6 +226,7 @@ class DynamicResources:
                 state.work,
                 self._results,
                 lambda: deadline(self._handle.clock, self._filter_seconds),
+                self._rules,
             )
         return state
 
@@ -326,7 +334,7 @@ class DynamicResources:
         if state is None:
             return unresolvable(NO_STATE)
         if not state.claims:
-            return unschedulable(NOTHING_TO_DO)
+            return self._no_help(NOTHING_TO_DO)
         for place in sorted(state.unavailable):
             claim = state.claims[place]
             users = claim.status.reserved_for
@@ -336,7 +344,10 @@ class DynamicResources:
         extended = state.extended
         if extended is not None and extended.name != NOT_STORED:
             return PostFilterResult(unschedulable(DELETED), effects=(DeleteClaim(extended),))
-        return unschedulable(NO_HELP)
+        return self._no_help(NO_HELP)
+
+    def _no_help(self, text: str) -> Status:
+        return unschedulable() if self._rules.post_filter_is_silent else unschedulable(text)
 
     # Scoring
 
@@ -368,7 +379,7 @@ class DynamicResources:
             if state.claims[place] is state.extended and plan.extended is None:
                 continue
             given = allocation(
-                claim_request.claim, claim_request, plan.picks[number], node_devices, node_name
+                claim_request.claim, claim_request, plan.picks[number], node_devices, node_name, self._rules
             )
             state.allocations[place] = given
             uid = state.in_flight_uids[place] = state.in_flight_uid(place, pod)

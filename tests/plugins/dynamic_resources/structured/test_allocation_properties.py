@@ -18,6 +18,7 @@ from moorage.api.pod import Pod
 from moorage.api.quantity import Quantity
 from moorage.cel.budget import WorkBudget
 from moorage.plugins.dynamic_resources.plugin import _STATE
+from moorage.plugins.dynamic_resources.structured.candidates import Candidates
 from moorage.plugins.dynamic_resources.structured.consumable_capacity import consumed
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
 from moorage.plugins.dynamic_resources.structured.pools import consumption
@@ -218,7 +219,9 @@ def test_nodes_that_share_a_search_get_what_their_own_search_would_find(
             assert found is not None
             plan, node_devices = found
             allocated = scene.plugin._device_states.allocated
-            alone = Search(plan.claim_requests, node_devices, allocated, WorkBudget(), Reading()).run()
+            alone = Search(
+                plan.claim_requests, node_devices, allocated, WorkBudget(), Reading(), Candidates()
+            ).run()
             assert alone is not None
             assert named(alone) == named(plan.picks)
         if feasible:

@@ -32,7 +32,8 @@ def tried(*slices: ResourceSlice) -> list[str]:
     ]
     good = [
         f"{entry.id.pool}/{entry.id.device}"
-        for entry, reachable in zip(node_devices.entries, node_devices.reachable, strict=True)
+        for block in node_devices.blocks
+        for entry, reachable in zip(block.entries, block.reachable, strict=True)
         if reachable
     ]
     return good + bad
@@ -159,7 +160,8 @@ def test_changes_are_followed() -> None:
 
     def names() -> list[str]:
         inventory.refresh(table)
-        return [str(entry.id.device) for entry in inventory.seen_from(NODE).entries]
+        blocks = inventory.seen_from(NODE).blocks
+        return [str(entry.id.device) for block in blocks for entry in block.entries]
 
     assert names() == []
     table.put(pool_slice("p", "x"))

@@ -241,11 +241,11 @@ def test_results_are_forgotten_before_there_are_too_many() -> None:
     results = scene.plugin._results
     for each in claims:
         scene.filter_nodes(pod_claiming("p", each.name))
-        assert len(results) <= 6 * MAX_CONTENTS  # by situation, and by what was read of it
+        assert len(results) <= 9 * MAX_CONTENTS  # by device state, by what was read of it, and candidates
     results._limit = 10
     for each in claims[:4]:
         scene.filter_nodes(pod_claiming("p", each.name))
-        assert len(results) <= 10 + 6  # those of the last claim are counted when the next one comes
+        assert len(results) <= 10 + 9  # those of the last claim are counted when the next one comes
 
 
 def test_devices_of_nodes_in_different_situations_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:

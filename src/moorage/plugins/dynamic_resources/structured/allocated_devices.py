@@ -6,17 +6,30 @@ Claims whose allocation is decided but not written yet count as well.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from moorage.api.devices import DeviceRequestAllocationResult, ResourceClaim
+from moorage.cel.budget import WorkBudget
+from moorage.cel.reads import AttributesRead
 from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.table_reader import TableReader
-from moorage.plugins.dynamic_resources.structured.pools import DeviceId, PoolId, View
+from moorage.plugins.dynamic_resources.structured.device_blocks import Block
+from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
+from moorage.plugins.dynamic_resources.structured.pools import (
+    MAX_PROJECTIONS,
+    DeviceId,
+    PoolId,
+    PoolShape,
+    PoolShapes,
+    View,
+)
 
 Amounts = dict[str, int]
+
+_MIN_POOLS = 256
 
 
 class DeviceAllocation:
@@ -70,6 +83,15 @@ class AllocatedDevices:
         self._pools: dict[PoolId, dict[str, DeviceAllocation]] = {}
         self._pending: dict[str, ResourceClaim] = {}
         self._signatures: dict[PoolId, WeakKeyDictionary[View, Hashable]] = {}
+        self.shapes = PoolShapes()
+        self._block_states: WeakKeyDictionary[Block, dict[AttributesRead | None, PoolShape]] = (
+            WeakKeyDictionary()
+        )
+        """The states of blocks, by the attributes that searches read; None: all of them."""
+        self._blocks: dict[PoolId, WeakSet[Block]] = {}
+        """The blocks whose states are kept, by their pools."""
+        self._max_pools = _MIN_POOLS
+        """Number of pools beyond which those that are gone are dropped."""
         self._changes: dict[tuple[Hashable, ...], _Change] = {}
         """Allocations that count since the last refresh, or no longer, by their devices and shares."""
 
@@ -137,6 +159,8 @@ class AllocatedDevices:
         self._changes.clear()
         for pool in touched:
             self._signatures.pop(pool, None)
+            for block in self.blocks_with(pool):
+                self._block_states.pop(block, None)
         return touched
 
     def _allocate(self, result: DeviceRequestAllocationResult, count: int) -> None:
@@ -175,6 +199,44 @@ class AllocatedDevices:
             taken = ((places[name], held.state()) for name, held in devices.items() if name in places)
             signature = known[view] = tuple(sorted(taken, key=lambda each: each[0]))
         return signature
+
+    def blocks_with(self, pool: PoolId) -> Iterable[Block]:
+        """The blocks with a pool whose state was asked for."""
+        return self._blocks.get(pool, ())
+
+    def state(self, block: Block) -> PoolShape:
+        """The state of a block: the same object for blocks in which every search has the same result."""
+        states = self._states_of(block)
+        state = states.get(None)
+        if state is None:
+            parts = [(view.projection, self.signature(view)) for view in block.views]
+            state = states[None] = self.shapes.one(tuple(parts))
+        return state
+
+    def state_for(self, block: Block, reading: Reading, work: WorkBudget) -> PoolShape:
+        """The same, for searches whose selectors read only some attributes."""
+        reads = reading.reads
+        if reads is None:
+            return self.state(block)
+        states = self._states_of(block)
+        state = states.get(reads)
+        if state is None:
+            parts = [(view.projection_for(reading, work), self.signature(view)) for view in block.views]
+            if len(states) > MAX_PROJECTIONS:
+                states.clear()
+            state = states[reads] = self.shapes.one(tuple(parts))
+        return state
+
+    def _states_of(self, block: Block) -> dict[AttributesRead | None, PoolShape]:
+        states = self._block_states.get(block)
+        if states is None:
+            states = self._block_states[block] = {}
+            for view in block.views:
+                self._blocks.setdefault(view.id, WeakSet()).add(block)
+            if len(self._blocks) > self._max_pools:
+                self._blocks = {pool: blocks for pool, blocks in self._blocks.items() if blocks}
+                self._max_pools = _MIN_POOLS + 2 * len(self._blocks)
+        return states
 
     def contents(self) -> dict[DeviceId, tuple[Any, ...]]:
         """All allocations: for comparing and for debugging."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import NAMESPACE_URL, uuid5
 
+from msgspec.structs import replace
+
 from moorage.api.base import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from moorage.api.devices import (
     AllocationResult,
@@ -26,7 +28,7 @@ from moorage.plugins.dynamic_resources.structured.claim_requests import (
     Alternative,
     ClaimRequest,
 )
-from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry
 from moorage.plugins.dynamic_resources.structured.search import OutOfTimeError, Pick, Search
@@ -59,11 +61,13 @@ class Allocator:
         work: WorkBudget,
         results: SearchResults,
         deadline: Callable[[], Callable[[], bool]] = lambda: lambda: False,
+        rules: DeviceRules = V1_36,
     ) -> None:
         self._inventory = inventory
         self._work = work
         self._allocated = allocated
         self._deadline = deadline
+        self._rules = rules
         self._all_results = results
         self._results: dict[tuple[ClaimRequest, ...], ClaimResults] = {}
 
@@ -79,13 +83,11 @@ class Allocator:
         self._work.spend(_LOOKUP_WORK)
         results = self.results_for(claim_requests)
         node_devices = self._inventory.seen_from(node)
-        taken = tuple(map(self._allocated.signature, node_devices.views))
-        result = results.get(node_devices, taken, self._work)
+        result = results.get(results.key(node_devices, self._allocated, self._work))
         if result is None:
-            picks = self._search(node, claim_requests, node_devices, results.reading)
-            is_invalid = any(view.invalid for view in node_devices.views)
-            result = search_result(picks, meets_invalid_pools=is_invalid)
-            results.put(node_devices, taken, self._work, result)
+            picks = self._search(node, claim_requests, node_devices, results)
+            result = search_result(picks, meets_invalid_pools=node_devices.meets_invalid_pools)
+            results.put(results.key(node_devices, self._allocated, self._work), result)
         return result
 
     def _search(
@@ -93,10 +95,19 @@ class Allocator:
         node: Node,
         claim_requests: tuple[ClaimRequest, ...],
         node_devices: NodeDevices,
-        reading: Reading,
+        results: ClaimResults,
     ) -> Picks | None:
         self._work.spend(_SEARCH_WORK)
-        search = Search(claim_requests, node_devices, self._allocated, self._work, reading, self._deadline())
+        search = Search(
+            claim_requests,
+            node_devices,
+            self._allocated,
+            self._work,
+            results.reading,
+            results.candidates,
+            self._deadline(),
+            self._rules,
+        )
         try:
             return search.run()
         except OutOfTimeError:
@@ -109,14 +120,16 @@ def allocation(
     picks: Sequence[Pick],
     node_devices: NodeDevices,
     node_name: str,
+    rules: DeviceRules = V1_36,
 ) -> AllocationResult:
     """The allocation of a claim on a node: the devices that were picked, as the node sees them."""
-    entries = [node_devices.entries[pick.index] for pick in picks]
+    entries = [node_devices.entry(pick.index) for pick in picks]
     results = tuple(
         _result(claim, pick, entry, place)
         for place, (pick, entry) in enumerate(zip(picks, entries, strict=True))
     )
-    devices = DeviceAllocationResult(results=results, config=_config(claim, claim_request, picks))
+    config = _config(claim, claim_request, picks, rules)
+    devices = DeviceAllocationResult(results=results, config=config)
     return AllocationResult(devices=devices, node_selector=_node_selector(entries, node_name))
 
 
@@ -144,7 +157,7 @@ def _share_id(claim: ResourceClaim, entry: DeviceEntry, place: int) -> str:
 
 
 def _config(
-    claim: ResourceClaim, claim_request: ClaimRequest, picks: Sequence[Pick]
+    claim: ResourceClaim, claim_request: ClaimRequest, picks: Sequence[Pick], rules: DeviceRules
 ) -> tuple[DeviceAllocationConfiguration, ...]:
     """Settings of the classes, once per class, then those of the claim that apply to what was chosen."""
     chosen: list[Alternative] = []
@@ -168,10 +181,25 @@ def _config(
     ]
     for each in claim.spec.devices.config:
         times = 1 if not each.requests else _shared_by(each.requests, by_request)
+        if rules.config_for_all_names_none:
+            times = min(times, 1)
         config += [
             DeviceAllocationConfiguration(source=FROM_CLAIM, requests=each.requests, opaque=each.opaque)
         ] * times
+    if rules.config_for_all_names_none:
+        config = [
+            replace(each, requests=()) if _names_all(each.requests, claim, by_request) else each
+            for each in config
+        ]
     return tuple(config)
+
+
+def _names_all(requests: tuple[str, ...], claim: ResourceClaim, chosen: dict[str, Alternative]) -> bool:
+    """Whether some settings apply to all requests of a claim."""
+    return all(
+        each.name in requests or (each.name in chosen and chosen[each.name].full_name in requests)
+        for each in claim.spec.devices.requests
+    )
 
 
 def _shared_by(requests: tuple[str, ...], chosen: dict[str, Alternative]) -> int:

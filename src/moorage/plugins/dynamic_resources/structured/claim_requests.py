@@ -25,6 +25,8 @@ from moorage.cel.values import CelError
 from moorage.cluster.object_tables import ObjectTable
 from moorage.plugins.dynamic_resources.structured.constraints import constraint
 from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKind, Reading, SelectorResult
+from moorage.plugins.dynamic_resources.structured.device_rules import DeviceRules
+from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry
 
 EXACT_COUNT = "ExactCount"
 ALL = "All"
@@ -37,6 +39,11 @@ _REQUEST_WORK, _SELECTOR_WORK = 24, 4
 
 _EVALUATION_WORK, _FACT_WORK = 48, 4
 """Work of evaluating a selector for a device, beside its CEL cost, and for each of the device's facts."""
+
+_MISSING_KEY_HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
 
 _KEEPING_AWAY = frozenset(("NoSchedule", "NoExecute"))
 
@@ -52,13 +59,20 @@ class RequestSelector:
     origin: str
     expression: str
 
-    def accepts(self, kind: DeviceKind, work: WorkBudget, reading: Reading) -> bool:
-        """Whether devices of a kind are selected; AllocationError if the evaluation fails."""
+    def accepts(self, entry: DeviceEntry, work: WorkBudget, reading: Reading, rules: DeviceRules) -> bool:
+        """Whether a device is selected; AllocationError if the evaluation fails."""
+        kind = entry.kind
         selector_result = kind.selector_result(self.expression) or self._evaluate(kind, work)
         reading.add(selector_result.reads)
         if isinstance(selector_result.answer, CelError):
-            raise AllocationError(f"{self.origin}: CEL runtime error: {selector_result.answer}")
+            raise AllocationError(self._error(entry, str(selector_result.answer), rules))
         return selector_result.answer
+
+    def _error(self, entry: DeviceEntry, reason: str, rules: DeviceRules) -> str:
+        if not rules.selector_errors_name_device:
+            return f"{self.origin}: CEL runtime error: {reason}"
+        hint = _MISSING_KEY_HINT if "no such key:" in reason else ""
+        return f"{self.origin} on device {entry.id}: CEL runtime error: {reason}{hint}"
 
     def _evaluate(self, kind: DeviceKind, work: WorkBudget) -> SelectorResult:
         """The result for a kind; kinds that the selector cannot distinguish are evaluated once."""
@@ -102,7 +116,7 @@ class Alternative:
     @property
     def selector_work(self) -> int:
         """The work of checking a device that was evaluated before."""
-        return 6 + 2 * len(self.choices)
+        return 3 + len(self.choices)
 
     @property
     def full_name(self) -> str:
@@ -114,9 +128,9 @@ class Alternative:
         """How messages refer to it."""
         return self.name or self.request
 
-    def accepts(self, kind: DeviceKind, work: WorkBudget, reading: Reading) -> bool:
-        """Whether the selectors of class and request choose devices of a kind."""
-        return all(choice.accepts(kind, work, reading) for choice in self.choices)
+    def accepts(self, entry: DeviceEntry, work: WorkBudget, reading: Reading, rules: DeviceRules) -> bool:
+        """Whether the selectors of class and request choose a device."""
+        return all(choice.accepts(entry, work, reading, rules) for choice in self.choices)
 
     def tolerates(self, taints: tuple[DeviceTaint, ...]) -> bool:
         """Whether all taints with an effect on allocation are tolerated."""

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable
 from typing import Protocol
 
 from moorage.api.devices import DeviceAttribute, DeviceConstraint
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
 from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry
 
 _NO_VALUE = DeviceAttribute()
@@ -24,6 +25,9 @@ class ClaimConstraint(Protocol):
 
     def remove(self, request: str, alternative: str) -> None:
         """Remove the device that was added last for a request."""
+
+    def required_value(self, request: str, alternative: str) -> tuple[str, DeviceAttribute] | None:
+        """An attribute, and the only value of it with which a device can be added now; None: any."""
 
 
 def attribute_of(entry: DeviceEntry, name: str) -> DeviceAttribute | None:
@@ -76,6 +80,12 @@ class MatchAttribute:
         if self._scope.covers(request, alternative):
             self._count -= 1
 
+    def required_value(self, request: str, alternative: str) -> tuple[str, DeviceAttribute] | None:
+        """The value of the first device."""
+        if not self._count or self._value is None or not self._scope.covers(request, alternative):
+            return None
+        return self._name, self._value
+
 
 class DistinctAttribute:
     """No device has a value that the last device of any request has.
@@ -109,6 +119,36 @@ class DistinctAttribute:
             self._values.pop(request, None)
             self._count -= 1
 
+    def required_value(self, request: str, alternative: str) -> None:
+        """Any value but those of other devices."""
+
+
+class DistinctFromAll:
+    """No two devices have the same value."""
+
+    def __init__(self, name: str, requests: tuple[str, ...]) -> None:
+        self._name = name
+        self._scope = _Scope(requests)
+        self._values: list[DeviceAttribute] = []
+
+    def add(self, request: str, alternative: str, entry: DeviceEntry) -> bool:
+        """A device must have the attribute, and with a new value."""
+        if not self._scope.covers(request, alternative):
+            return True
+        value = attribute_of(entry, self._name)
+        if value is None or value in self._values or (self._values and value == _NO_VALUE):
+            return False
+        self._values.append(value)
+        return True
+
+    def remove(self, request: str, alternative: str) -> None:
+        """Remove the device that was added last."""
+        if self._scope.covers(request, alternative):
+            self._values.pop()
+
+    def required_value(self, request: str, alternative: str) -> None:
+        """Any value but those of other devices."""
+
 
 def equality(values: Iterable[Hashable]) -> tuple[int, ...]:
     """What constraints depend on of the devices' values of an attribute: which of them are equal."""
@@ -116,12 +156,13 @@ def equality(values: Iterable[Hashable]) -> tuple[int, ...]:
     return tuple([numbers.setdefault(each, len(numbers)) for each in values])
 
 
-def constraint(source: DeviceConstraint) -> ClaimConstraint | None:
+def constraint(source: DeviceConstraint, rules: DeviceRules = V1_36) -> ClaimConstraint | None:
     """A constraint ready to be evaluated; None for an unknown kind."""
     if source.match_attribute is not None:
         return MatchAttribute(source.match_attribute, source.requests)
     if source.distinct_attribute is not None:
-        return DistinctAttribute(source.distinct_attribute, source.requests)
+        distinct = DistinctFromAll if rules.distinct_attribute_compares_all_devices else DistinctAttribute
+        return distinct(source.distinct_attribute, source.requests)
     return None
 
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from moorage.api.devices import CapacityRange, CapacityRequestPolicy, DeviceCapacity
-from moorage.api.quantity import NANO, Quantity
+from moorage.api.quantity import NANO, Quantity, format_quantity
+
+MAX_AMOUNT = ((1 << 63) - 1) * NANO
+"""The largest amount that Kubernetes rounds up in steps."""
+
+_NOT_REPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
+
+
+class InvalidAmountError(Exception):
+    """An amount of capacity is too large to be computed with."""
 
 
 def consumed(
@@ -34,6 +43,25 @@ def fits(
         if amount + sum(others.get(name, 0) for others in taken) > capacity[name].value:
             return False
     return True
+
+
+def check_amounts(capacity: Mapping[str, DeviceCapacity], requested: Mapping[str, Quantity]) -> None:
+    """Raise InvalidAmountError if an amount is too large to be rounded up in steps."""
+    if any(name not in capacity for name in requested):
+        return
+    for name, amount in sorted(requested.items()):
+        if not _is_rounded_in_steps(amount, capacity[name]) or _rounded(amount, capacity[name]) <= MAX_AMOUNT:
+            continue
+        text = format_quantity(amount)
+        reason = f"rounding request {text} up to the next step passes MaxInt64"
+        if amount > MAX_AMOUNT:
+            reason = f"request {text} exceeds MaxInt64"
+        raise InvalidAmountError(f'capacity "{name}": {_NOT_REPRESENTABLE}: {reason}')
+
+
+def _is_rounded_in_steps(requested: Quantity, capacity: DeviceCapacity) -> bool:
+    valid = None if capacity.request_policy is None else capacity.request_policy.valid_range
+    return valid is not None and valid.min is not None and valid.step is not None and requested >= valid.min
 
 
 def _rounded(requested: Quantity | None, capacity: DeviceCapacity) -> Quantity:

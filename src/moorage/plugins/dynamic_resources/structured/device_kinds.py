@@ -18,6 +18,7 @@ from moorage.api.devices import Device, DeviceAttribute
 from moorage.cel.program import DeviceFacts
 from moorage.cel.reads import AttributesRead, Literals, together
 from moorage.cel.values import CelError
+from moorage.plugins.dynamic_resources.structured.consumable_capacity import fits
 
 
 class SelectorResult:
@@ -77,12 +78,15 @@ class DeviceKind:
         "base",
         "driver",
         "facts",
+        "has_default_capacity",
     )
 
     def __init__(self, driver: str, device: Device, base: Base, selector_results: SelectorResults) -> None:
         self.driver = driver
         self.base = base
         self.facts = DeviceFacts(driver, device)
+        self.has_default_capacity = fits(device.capacity, {})
+        """Whether a device of which nothing is in use has what requests without amounts take."""
         self._attributes = device.attributes
         self._selector_results = selector_results
         self._generation = selector_results.generation

@@ -5,17 +5,22 @@ A pool is narrow if all of its devices are for nodes that it names; wide pools m
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable
+from bisect import bisect_right
+from collections.abc import Container, Hashable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 
-from moorage.api.devices import ResourceSlice
+from moorage.api.devices import DeviceTaintRule, DeviceTaintRuleSpec, ResourceSlice
 from moorage.api.node import Node
 from moorage.cel.budget import WorkBudget
 from moorage.cluster.object_tables import ObjectTable
+from moorage.cluster.table_reader import TableReader
 from moorage.plugins.dynamic_resources.structured.constraints import equality
-from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKinds, Reading
+from moorage.plugins.dynamic_resources.structured.device_blocks import Block, Blocks
+from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKinds
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_taints import tainted
 from moorage.plugins.dynamic_resources.structured.pools import (
     MAX_PROJECTIONS,
     VIEW_WORK,
@@ -28,73 +33,94 @@ from moorage.plugins.dynamic_resources.structured.pools import (
     View,
 )
 
+_MAX_LABEL_VALUES = 1024
+"""Maximum number of combinations of labels' values for which views are shared."""
+
 
 class NodeDevices:
-    """All that one node sees, in the order in which devices are tried.
+    """All that one node sees, in the order in which devices are tried."""
 
-    Few nodes are ever searched: what only searches need is made on demand.
-    """
-
-    def __init__(self, views: Iterable[View]) -> None:
+    def __init__(self, views: Iterable[View], blocks: Blocks) -> None:
         self.views = sorted(views, key=lambda view: (view.after_others, view.id))
+        self.blocks = list(blocks.of(self.views))
         self._equal_values: dict[tuple[str, ...], Hashable] = {}
 
-    @property
-    def device_state(self) -> Hashable:
-        """The device state without allocations: searches on nodes with equal states have the same result."""
-        return tuple(view.projection for view in self.views)
+    @cached_property
+    def meets_invalid_pools(self) -> bool:
+        """Whether some pools cannot be used because of mistakes of their drivers."""
+        return any(view.invalid for view in self.views)
 
-    def device_state_for(self, reading: Reading, work: WorkBudget) -> Hashable:
-        """The same, for searches whose selectors read only some attributes."""
-        return tuple([view.projection_for(reading, work) for view in self.views])
+    @cached_property
+    def starts(self) -> list[int]:
+        """The place of each block's first device among all devices."""
+        return [0, *accumulate(len(block.entries) for block in self.blocks)][:-1]
 
-    def equal_values(self, names: tuple[str, ...], work: WorkBudget) -> Hashable:
+    def locate(self, index: int) -> tuple[Block, int]:
+        """The block of a device, and its place there."""
+        number = bisect_right(self.starts, index) - 1
+        return self.blocks[number], index - self.starts[number]
+
+    def entry(self, index: int) -> DeviceEntry:
+        """The device in a place."""
+        block, place = self.locate(index)
+        return block.entries[place]
+
+    def equal_values(self, names: tuple[str, ...], shapes: PoolShapes, work: WorkBudget) -> Hashable:
         """Which devices have equal values of each of some attributes: all that constraints depend on."""
         if not names:
-            return ()
+            return None
         known = self._equal_values.get(names)
         if known is None:
             if len(self._equal_values) == MAX_PROJECTIONS:
                 self._equal_values.clear()
             outlines = [(view.outline, view.id[0]) for view in self.views if view.outline is not None]
-            work.spend(len(names) * sum(VIEW_WORK + 2 * len(view.entries) for view in self.views))
-            known = tuple(
-                [
-                    equality(chain.from_iterable([each.values_of(name, driver) for each, driver in outlines]))
-                    for name in names
-                ]
+            work.spend(len(names) * sum(VIEW_WORK + len(view.entries) for view in self.views))
+            known = shapes.one(
+                tuple(
+                    [
+                        equality(
+                            chain.from_iterable([each.values_of(name, driver) for each, driver in outlines])
+                        )
+                        for name in names
+                    ]
+                )
             )
             self._equal_values[names] = known
         return known
 
-    @cached_property
-    def _usable(self) -> list[View]:
-        return [view for view in self.views if view.usable]
 
-    @cached_property
-    def entries(self) -> list[DeviceEntry]:
-        """The devices that may be allocated, if the node reaches them."""
-        return [entry for view in self._usable for entry in view.entries]
+class _WideViews:
+    """The views of wide pools, shared by nodes with equal values of the labels that select them."""
 
-    @cached_property
-    def reachable(self) -> list[bool]:
-        """Whether the node reaches each of the entries."""
-        return [flag for view in self._usable for flag in view.reachable]
+    def __init__(self, pools: Mapping[PoolId, Pool]) -> None:
+        self.by_name = [identity for identity, pool in pools.items() if pool.label_keys is None]
+        """The pools for which the names of nodes matter as well."""
+        self._by_labels = [pool for pool in pools.values() if pool.label_keys is not None]
+        self._keys = sorted(frozenset[str]().union(*(pool.label_keys or () for pool in self._by_labels)))
+        self._known: dict[tuple[str | None, ...], list[View]] = {}
 
-    @cached_property
-    def view_of(self) -> list[View]:
-        """The view that each of the entries is from."""
-        return [view for view in self._usable for _ in view.entries]
+    def of(self, node: Node) -> list[View]:
+        """What a node sees of the pools that labels select."""
+        labels = tuple([node.labels.get(key) for key in self._keys])
+        views = self._known.get(labels)
+        if views is None:
+            if len(self._known) == _MAX_LABEL_VALUES:
+                self._known.clear()
+            seen = (pool.seen_from(node) for pool in self._by_labels)
+            views = self._known[labels] = [view for view in seen if view is not None]
+        return views
 
 
 class Inventory:
     """All pools, kept up to date with the slices there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: DeviceRules = V1_36) -> None:
         self.generation = 0
         """Incremented when pools change."""
-        self._table: ObjectTable[ResourceSlice] | None = None
-        self._version = -1
+        self._rules = rules
+        self._reader = TableReader()
+        self._taint_reader = TableReader()
+        self._taint_rules: list[DeviceTaintRuleSpec] = []
         self._slices: dict[str, Slice] = {}
         self._pools: dict[PoolId, Pool] = {}
         self._members: dict[PoolId, dict[str, Slice]] = {}
@@ -102,27 +128,32 @@ class Inventory:
         self._node_devices: dict[str, tuple[Node, NodeDevices]] = {}
         self._kinds = DeviceKinds()
         self._shapes = PoolShapes()
+        self._blocks = Blocks(self.is_wide)
         self._wide: dict[PoolId, Pool] = {}
+        self._wide_views = _WideViews(self._wide)
         self._bad: dict[PoolId, View] = {}
         """Invalid pools that also concern nodes without any of their devices."""
 
-    def refresh(self, table: ObjectTable[ResourceSlice]) -> AbstractSet[str]:
-        """Apply changes of the table of slices.
+    def refresh(
+        self, table: ObjectTable[ResourceSlice], taint_rules: ObjectTable[DeviceTaintRule] | None = None
+    ) -> AbstractSet[str]:
+        """Apply changes of the tables of slices and taint rules.
 
         Returns the names of the nodes whose devices may have changed since the last call.
         """
-        if table is self._table and table.version == self._version:
-            return frozenset()
-        self._table, self._version = table, table.version
+        keys = self._reader.changed_keys(table)
+        are_rules_new = taint_rules is not None and self._taint_reader.changed_keys(taint_rules) != []
+        if taint_rules is not None and are_rules_new:
+            self._taint_rules = [each.spec for each in taint_rules]
+        if keys is None or are_rules_new:
+            keys = [*(("", name) for name in self._slices), *(("", source.name) for source in table)]
         changed: dict[PoolId, None] = {}
-        for source in table:
-            known = self._slices.get(source.name)
-            if known is None or known.source is not source:
-                self._drop(source.name, changed)
-                self._add(source, changed)
-        if len(self._slices) > len(table):
-            for name in [name for name in self._slices if table.get("", name) is None]:
+        for name in dict.fromkeys(name for _, name in keys):
+            source, known = table.get("", name), self._slices.get(name)
+            if known is None or known.source is not source or are_rules_new:
                 self._drop(name, changed)
+                if source is not None:
+                    self._add(source, changed)
         return self._rebuild_all(changed)
 
     def _rebuild_all(self, changed: Iterable[PoolId]) -> AbstractSet[str]:
@@ -138,6 +169,8 @@ class Inventory:
             self.generation += 1
         for name in names:
             self._node_devices.pop(name, None)
+        if far:
+            self._wide_views = _WideViews(self._wide)
         return names | self._recheck_nodes(far) if far else names
 
     def _recheck_nodes(self, pools: AbstractSet[PoolId]) -> set[str]:
@@ -149,7 +182,7 @@ class Inventory:
             if now != before:
                 names.add(name)
                 others = [view for view in node_devices.views if view not in before]
-                self._node_devices[name] = (node, NodeDevices([*others, *now]))
+                self._node_devices[name] = (node, NodeDevices([*others, *now], self._blocks))
         return names
 
     def _view_from_other_node(self, pool: PoolId, node: Node) -> View | None:
@@ -159,11 +192,12 @@ class Inventory:
 
     def _add(self, source: ResourceSlice, changed: dict[PoolId, None]) -> None:
         driver, pool = identity = (source.spec.driver, source.spec.pool.name)
+        devices = tainted(source, self._taint_rules)
         entries = tuple(
             DeviceEntry(DeviceId(driver, pool, device.name), device, source, self._kinds.of(driver, device))
-            for device in source.spec.devices
+            for device in devices
         )
-        self._slices[source.name] = Slice(source, entries)
+        self._slices[source.name] = Slice(source, entries, self._rules)
         self._members.setdefault(identity, {})[source.name] = self._slices[source.name]
         changed[identity] = None
 
@@ -199,10 +233,11 @@ class Inventory:
         if known is not None and (known[0] is node or known[0].labels == node.labels):
             return known[1]
         near = self._of_node.get(node.name, {})
-        far = (identity for identity in (*self._wide, *self._bad) if identity not in near)
+        far = (identity for identity in (*self._wide_views.by_name, *self._bad) if identity not in near)
         views = [self._pools[identity].seen_from(node) for identity in near]
         views += [self._view_from_other_node(identity, node) for identity in far]
-        node_devices = NodeDevices(view for view in views if view is not None)
+        there = (view for view in views if view is not None)
+        node_devices = NodeDevices([*there, *self._wide_views.of(node)], self._blocks)
         self._node_devices[node.name] = (node, node_devices)
         return node_devices
 

@@ -26,6 +26,7 @@ from moorage.plugins.dynamic_resources.structured.device_kinds import (
     projected,
     published,
 )
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
 
 MAX_PROJECTIONS = 8
 """Maximum number of sets of attributes for which a pool or a node keeps the projection of its devices."""
@@ -135,6 +136,12 @@ class _Selection:
         self._all = everywhere
         self._terms: tuple[NodeTerm, ...] = () if selector is None else node_terms(selector)
 
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels of a node that determine whether it matches; None: its name matters, too."""
+        if self._name or any(term.fields for term in self._terms):
+            return None
+        return frozenset(each.key for term in self._terms for each in term.labels)
+
     def matches(self, node: Node) -> bool:
         if self._name:
             return self._name == node.name
@@ -144,7 +151,9 @@ class _Selection:
 class Slice:
     """A slice, its devices, and which nodes it is for."""
 
-    def __init__(self, source: ResourceSlice, entries: tuple[DeviceEntry, ...]) -> None:
+    def __init__(
+        self, source: ResourceSlice, entries: tuple[DeviceEntry, ...], rules: DeviceRules = V1_36
+    ) -> None:
         spec = source.spec
         self.source = source
         self.name = source.name
@@ -152,6 +161,11 @@ class Slice:
         self.wanted_count = spec.pool.resource_slice_count
         self.entries = entries
         self.for_counters = bool(spec.shared_counters)
+        self.is_ignored = rules.compatibility_groups_hide_slices and any(
+            each.compatibility_groups for device in spec.devices for each in device.consumes_counters
+        )
+        self.selects_nodes = rules.counter_slices_select_nodes or not self.for_counters
+        """Whether only some nodes are concerned; otherwise every node is."""
         self.node_name = spec.node_name or ""
         self._whole = _Selection(spec.node_name, spec.all_nodes, spec.node_selector)
         self.by_device = spec.per_device_node_selection
@@ -162,9 +176,15 @@ class Slice:
         devices = self.source.spec.devices
         return [_Selection(d.node_name, d.all_nodes, d.node_selector) for d in devices]
 
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels of a node that determine what it reaches; None: its name matters, too."""
+        return None if self.by_device else self._whole.label_keys()
+
     def reach(self, node: Node) -> tuple[bool, ...] | None:
         """Which of its devices a node reaches, or None if the slice does not concern the node."""
-        if self.for_counters:
+        if self.is_ignored:
+            return None
+        if not self.selects_nodes:
             return ()
         if self._selects:
             concerned = self._whole.matches(node)
@@ -189,10 +209,22 @@ class Pool:
         self.slices = sorted(slices, key=lambda each: each.name)
         self._shapes = shapes
         self._views: dict[_Relevance, View | None] = {}
-        self.wide = any(not each.node_name and not each.for_counters for each in self.slices)
+        selecting = [each for each in self.slices if each.selects_nodes]
+        self.wide = any(not each.node_name for each in selecting)
         """Whether nodes that no slice names may be concerned."""
-        self.node_names = {s.node_name for s in self.slices if s.node_name and not s.for_counters}
-        self._counter_slices = tuple((i, ()) for i, s in enumerate(self.slices) if s.for_counters)
+        self.node_names = {each.node_name for each in selecting if each.node_name}
+        self._for_every_node = tuple((i, ()) for i, s in enumerate(self.slices) if not s.selects_nodes)
+
+    @cached_property
+    def label_keys(self) -> frozenset[str] | None:
+        """The labels of a node that determine its view; None: its name matters, too."""
+        keys: set[str] = set()
+        for each in self.slices:
+            some = each.label_keys()
+            if some is None:
+                return None
+            keys |= some
+        return frozenset(keys)
 
     def seen_from(self, node: Node) -> View | None:
         """A node's view; None if the pool does not concern it."""
@@ -203,9 +235,9 @@ class Pool:
     def seen_from_other_nodes(self) -> View | None:
         """The view of nodes for which the pool has no devices, if it concerns them.
 
-        Counters concern every node; a pool with invalid counters is invalid everywhere.
+        Where counters concern every node, a pool with invalid counters is invalid everywhere.
         """
-        view = self._view(self._counter_slices)
+        view = self._view(self._for_every_node)
         return None if view is None or view.usable else view
 
     def _view(self, relevance: _Relevance) -> View | None:
@@ -223,15 +255,15 @@ class Pool:
         if len(chosen) != wanted:
             if any(each.generation > newest for each in self.slices):
                 return None
-            current = [each for each in self.slices if each.generation == newest]
+            current = [each for each in self.slices if each.generation == newest and not each.is_ignored]
             if len(current) != wanted:
                 return View(self.id, incomplete=True)
             known = {each.name for each, _ in chosen}
             rest = [each for each in current if each.name not in known]
-        counters = _counters([each for each, _ in chosen if each.for_counters])
+        counters = _counters(each for each in (*(each for each, _ in chosen), *rest) if each.for_counters)
         targeting = [(each, reach) for each, reach in chosen if not each.for_counters]
         entries = tuple(entry for each, _ in targeting for entry in each.entries)
-        others = tuple(entry for each in rest for entry in each.entries)
+        others = tuple(entry for each in rest if not each.for_counters for entry in each.entries)
         unique = len({entry.id for entry in entries}) == len(entries)
         if not unique or counters is None or not _known_counters(counters, (*entries, *others)):
             return View(self.id, invalid=True)

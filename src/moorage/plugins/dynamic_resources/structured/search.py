@@ -10,20 +10,38 @@ constraints and the results show.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from moorage.api.devices import DeviceAttribute
 from moorage.api.quantity import Quantity
 from moorage.cel.budget import WorkBudget
-from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices, Amounts
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
+from moorage.plugins.dynamic_resources.structured.candidates import (
+    CANDIDATE,
+    REJECTED,
+    UNKNOWN,
+    BlockCandidates,
+    Candidates,
+)
 from moorage.plugins.dynamic_resources.structured.claim_requests import (
     AllocationError,
     Alternative,
     ClaimRequest,
 )
-from moorage.plugins.dynamic_resources.structured.constraints import ClaimConstraint, constraint
-from moorage.plugins.dynamic_resources.structured.consumable_capacity import consumed, fits
+from moorage.plugins.dynamic_resources.structured.constraints import (
+    ClaimConstraint,
+    attribute_of,
+    constraint,
+)
+from moorage.plugins.dynamic_resources.structured.consumable_capacity import (
+    consumed,
+)
+from moorage.plugins.dynamic_resources.structured.device_blocks import Block
+from moorage.plugins.dynamic_resources.structured.device_checks import DeviceChecks
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
 from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId
 from moorage.plugins.dynamic_resources.structured.shared_counters import Counters
@@ -31,10 +49,11 @@ from moorage.plugins.dynamic_resources.structured.shared_counters import Counter
 MAX_RESULTS = 32
 """Maximum number of devices of a claim."""
 
-TAKE_WORK, CONSTRAINT_WORK, CAPACITY_WORK, COUNTER_WORK = 16, 8, 8, 2
-"""Work of taking a device, and for it of evaluating a constraint, and checking a capacity or a counter."""
+TAKE_WORK, CONSTRAINT_WORK, COUNTER_WORK = 16, 8, 2
+"""Work of taking a device, and for it of evaluating a constraint, and of checking a counter."""
 
-_NOTHING: Amounts = {}
+BLOCK_WORK = 2
+"""Work of looking for candidates in a block."""
 
 
 class OutOfTimeError(Exception):
@@ -90,15 +109,19 @@ class Search:
         allocated: AllocatedDevices,
         work: WorkBudget,
         reading: Reading,
+        candidates: Candidates,
         out_of_time: Callable[[], bool] = lambda: False,
+        rules: DeviceRules = V1_36,
     ) -> None:
         self._claim_requests = claim_requests
         self._work = work
-        self._reading = reading
+        self._candidates = candidates
         self._node_devices = node_devices
         self._allocated = allocated
         self._out_of_time = out_of_time
+        self._rules = rules
         self._counters = Counters(allocated)
+        self._checks = DeviceChecks(allocated, self._counters, work, reading, rules)
         self._taking: dict[DeviceId, set[int]] = {}
         self._capacity: dict[DeviceId, list[dict[str, Quantity]]] = {}
         self._constraints: list[list[ClaimConstraint]] = []
@@ -144,13 +167,13 @@ class Search:
                 f"claim {claim_request.claim.key}: number of requested devices {fewest} "
                 f"exceeds the claim limit of {MAX_RESULTS}"
             )
-        made = map(constraint, claim_request.claim.spec.devices.constraints)
+        made = [constraint(each, self._rules) for each in claim_request.claim.spec.devices.constraints]
         self._constraints.append([each for each in made if each is not None])
         self._results.append([])
 
     def _find_all(self, claim_request: ClaimRequest, alternative: Alternative) -> list[int]:
         chosen: list[int] = []
-        start = 0
+        index = 0
         for view in self._node_devices.views:
             if not view.usable:
                 pool_state = "being updated" if view.incomplete else "invalid"
@@ -158,13 +181,11 @@ class Search:
                     f"claim {claim_request.claim.key}, request {alternative.own_name}: "
                     f"asks for all devices, but resource pool {'/'.join(view.id)} is currently {pool_state}"
                 )
-            end = start + len(view.entries)
-            places = range(start, end)
-            self._work.spend(len(places) * alternative.selector_work)
-            chosen += [
-                i for i in places if self._suits(alternative, i) and self._has_capacity(alternative, i)
-            ]
-            start = end
+            self._work.spend(len(view.entries) * alternative.selector_work)
+            for entry, is_reachable in zip(view.entries, view.reachable, strict=True):
+                if self._checks.is_one_of_all(claim_request, alternative, entry, is_reachable):
+                    chosen.append(index)
+                index += 1
         return chosen
 
     def _count(self, alternative: Alternative) -> int:
@@ -228,58 +249,85 @@ class Search:
                 return False
         if alternative.all:
             return self._take(step, self._everything[alternative][step.number])
-        spend, selector_work = self._work.spend, alternative.selector_work
-        for index in range(step.start, len(self._node_devices.entries)):
-            spend(selector_work)
-            if (
-                self._available(step, index)
-                and self._suits(alternative, index)
-                and self._has_capacity(alternative, index)
-                and self._take(step, index)
-            ):
+        for index in self._possible(step):
+            if self._take(step, index):
                 step.start = index + 1
                 return True
         return False
 
+    def _possible(self, step: _Device) -> Iterator[int]:
+        """The devices that may be taken, from the step's first on: candidates with the required values."""
+        request, alternative = step.request, step.alternative
+        key = (request.claim, request.number, alternative.place)
+        required = self._required_values(step)
+        starts, blocks = self._node_devices.starts, self._node_devices.blocks
+        for number in range(max(bisect_right(starts, step.start) - 1, 0), len(blocks)):
+            self._work.spend(BLOCK_WORK)
+            block, start = blocks[number], starts[number]
+            known = self._candidates.of(key, self._allocated.state(block), block)
+            if not all(known.has_value(block, name, value) for name, value in required):
+                continue
+            for place in self._places(step, block, known, max(step.start - start, 0)):
+                entry = block.entries[place]
+                if all(attribute_of(entry, name) == value for name, value in required):
+                    yield start + place
+
+    def _places(self, step: _Device, block: Block, known: BlockCandidates, first: int) -> Iterator[int]:
+        """The places of the candidates of a block; devices that are not known are evaluated."""
+        if known.complete is not None:
+            yield from known.complete[bisect_left(known.complete, first) :]
+            return
+        alternative, verdicts = step.alternative, known.verdicts
+        claim_request = self._claim_requests[step.request.claim]
+        for place in range(first, len(block.entries)):
+            if verdicts[place] == UNKNOWN:
+                if self._is_taken(step, block.entries[place].id):
+                    continue
+                self._work.spend(alternative.selector_work)
+                is_candidate = self._checks.is_candidate(claim_request, alternative, block, place)
+                known.note(place, CANDIDATE if is_candidate else REJECTED)
+            if verdicts[place] == CANDIDATE:
+                yield place
+
+    def _required_values(self, step: _Device) -> list[tuple[str, DeviceAttribute]]:
+        """The attributes, with their values, that the next device of a step must have."""
+        alternative = step.alternative
+        values = [
+            each.required_value(alternative.request, alternative.name)
+            for each in self._constraints[step.request.claim]
+        ]
+        return [value for value in values if value is not None]
+
     # Checking one device
 
-    def _available(self, step: _Device, index: int) -> bool:
-        """Whether a device is not in use. Admin access ignores allocations to other claims."""
-        device = self._node_devices.entries[index].id
+    def _is_taken(self, step: _Device, device: DeviceId) -> bool:
+        """Whether the search has taken a device that cannot be taken again."""
         taking = self._taking.get(device)
-        if step.alternative.admin:
-            return not taking or step.request.claim not in taking
+        if not taking:
+            return False
+        return not step.alternative.admin or step.request.claim in taking
+
+    def _available(self, step: _Device, device: DeviceId) -> bool:
+        """Whether a device is not in use. Admin access ignores allocations to other claims."""
+        if self._is_taken(step, device):
+            return False
         held = self._allocated.of(device)
-        return not taking and (held is None or not held.exclusive)
-
-    def _suits(self, alternative: Alternative, index: int) -> bool:
-        """Whether the selectors match a device, and the node reaches it."""
-        kind = self._node_devices.entries[index].kind
-        return alternative.accepts(kind, self._work, self._reading) and self._node_devices.reachable[index]
-
-    def _has_capacity(self, alternative: Alternative, index: int) -> bool:
-        entry = self._node_devices.entries[index]
-        if not entry.device.capacity and not alternative.capacity:
-            return True
-        self._work.spend(len(entry.device.capacity) * CAPACITY_WORK)
-        held = self._allocated.of(entry.id)
-        taken = held.capacity if held is not None and held.measured else _NOTHING
-        return fits(entry.device.capacity, alternative.capacity, taken, *self._capacity.get(entry.id, ()))
+        return step.alternative.admin or held is None or not held.exclusive
 
     def _take(self, step: _Device, index: int) -> bool:
         """Take a device if all checks pass; nothing is changed if not."""
-        entry = self._node_devices.entries[index]
+        block, place = self._node_devices.locate(index)
+        entry = block.entries[place]
         alternative, claim = step.alternative, step.request.claim
         self._work.spend(TAKE_WORK + CONSTRAINT_WORK * len(self._constraints[claim]))
         shared = entry.device.allow_multiple_allocations
-        if not self._available(step, index):
+        if not self._available(step, entry.id):
             return False
-        held = self._allocated.of(entry.id)
-        in_shares = shared and ((held is not None and held.measured > 0) or entry.id in self._capacity)
         if not alternative.tolerates(entry.device.taints):
             return False
-        counts = bool(entry.device.consumes_counters) and not in_shares
-        view = self._node_devices.view_of[index]
+        is_shared = entry.id in self._capacity or self._checks.is_shared(entry)
+        counts = bool(entry.device.consumes_counters) and not is_shared
+        view = block.view_of[place]
         if counts:
             self._work.spend(COUNTER_WORK * len(view.counters or ()))
         if counts and not self._counters.take(view, entry):
@@ -295,7 +343,7 @@ class Search:
                     )
                 return False
             step.added += 1
-        if not self._has_capacity(alternative, index):
+        if not self._checks.has_capacity(alternative, entry, self._capacity.get(entry.id, ())):
             self._undo_checks(step)
             return False
         amounts: dict[str, Quantity] = {}
@@ -310,7 +358,7 @@ class Search:
     def _give_back(self, step: _Device) -> None:
         if step.taken < 0:
             return
-        entry = self._node_devices.entries[step.taken]
+        entry = self._node_devices.entry(step.taken)
         pick = self._results[step.request.claim].pop()
         if pick.shared:
             shares = self._capacity[entry.id]
@@ -326,7 +374,6 @@ class Search:
         for each in reversed(self._constraints[step.request.claim][: step.added]):
             each.remove(alternative.request, alternative.name)
         if step.counted:
-            self._counters.give_back(
-                self._node_devices.view_of[step.taken], self._node_devices.entries[step.taken]
-            )
+            block, place = self._node_devices.locate(step.taken)
+            self._counters.give_back(block.view_of[place], block.entries[place])
         step.taken, step.counted, step.added = -1, False, 0

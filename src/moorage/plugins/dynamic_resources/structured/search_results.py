@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from moorage.cel.budget import WorkBudget
 from moorage.cluster.columns import Column
+from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
+from moorage.plugins.dynamic_resources.structured.candidates import Candidates
 from moorage.plugins.dynamic_resources.structured.claim_requests import ClaimRequest
 from moorage.plugins.dynamic_resources.structured.constraints import constrained_attribute
 from moorage.plugins.dynamic_resources.structured.device_kinds import CONTENT_ENCODER, Reading
@@ -86,6 +88,9 @@ class ClaimResults:
 
     def __init__(self, claim_requests: Sequence[ClaimRequest]) -> None:
         self.reading = Reading()
+        self.candidates = Candidates()
+        self.counted = 0
+        """Number of results as they were last counted."""
         self.distinct: list[SearchResult] = []
         """The results, each once, by number."""
         self._scores = Column(np.int64)
@@ -107,7 +112,7 @@ class ClaimResults:
 
     def __len__(self) -> int:
         """Number of results kept."""
-        return len(self.distinct) + len(self._by_reading)
+        return len(self.distinct) + len(self._by_reading) + len(self.candidates)
 
     @property
     def scores(self) -> NDArray[np.int64]:
@@ -141,17 +146,18 @@ class ClaimResults:
             self._numbers = np.append(self._numbers, np.full(missing, UNKNOWN, np.int32))
             self._serials = np.append(self._serials, np.full(missing, UNKNOWN, np.int64))
 
-    def get(self, node_devices: NodeDevices, taken: Hashable, work: WorkBudget) -> SearchResult | None:
+    def get(self, key: Hashable) -> SearchResult | None:
         """The result of another search that read equal values."""
-        return self._by_reading.get(self._key(node_devices, taken, work))
+        return self._by_reading.get(key)
 
-    def put(self, node_devices: NodeDevices, taken: Hashable, work: WorkBudget, result: SearchResult) -> None:
+    def put(self, key: Hashable, result: SearchResult) -> None:
         """Keep the result of a search by the values read so far."""
-        self._by_reading[self._key(node_devices, taken, work)] = result
+        self._by_reading[key] = result
 
-    def _key(self, node_devices: NodeDevices, taken: Hashable, work: WorkBudget) -> Hashable:
-        seen = node_devices.device_state_for(self.reading, work)
-        return seen, node_devices.equal_values(self._constrained, work), taken
+    def key(self, node_devices: NodeDevices, allocated: AllocatedDevices, work: WorkBudget) -> Hashable:
+        """The values that searches for these claims have read so far, on a node."""
+        seen = tuple([allocated.state_for(block, self.reading, work) for block in node_devices.blocks])
+        return seen, node_devices.equal_values(self._constrained, allocated.shapes, work)
 
 
 class SearchResults:
@@ -160,6 +166,9 @@ class SearchResults:
     def __init__(self, limit: int = MAX_RESULTS) -> None:
         self._limit = limit
         self._by_content: OrderedDict[Hashable, ClaimResults] = OrderedDict()
+        self._last: ClaimResults | None = None
+        """Those used last, which may have grown since they were counted."""
+        self._count = 0
 
     def __len__(self) -> int:
         """Number of results kept."""
@@ -167,15 +176,23 @@ class SearchResults:
 
     def of(self, claim_requests: Sequence[ClaimRequest]) -> ClaimResults:
         """The results for some claims; they become the most recently used."""
+        self._count_last()
         content = tuple(map(_content, claim_requests))
         results = self._by_content.pop(content, None)
-        if results is None or len(results) > self._limit:
+        if results is not None and results.counted > self._limit:
+            self._count -= results.counted
+            results = None
+        if results is None:
             results = ClaimResults(claim_requests)
-        kept = len(self) + len(results)
-        while kept > self._limit or len(self._by_content) >= MAX_CONTENTS:
-            kept -= len(self._by_content.popitem(last=False)[1])
-        self._by_content[content] = results
+        while self._by_content and (self._count > self._limit or len(self._by_content) >= MAX_CONTENTS):
+            self._count -= self._by_content.popitem(last=False)[1].counted
+        self._last = self._by_content[content] = results
         return results
+
+    def _count_last(self) -> None:
+        if self._last is not None:
+            before, self._last.counted = self._last.counted, len(self._last)
+            self._count += self._last.counted - before
 
 
 def _content(claim_request: ClaimRequest) -> bytes:

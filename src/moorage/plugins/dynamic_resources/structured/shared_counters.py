@@ -17,6 +17,8 @@ class Counters:
 
     def __init__(self, allocated: AllocatedDevices) -> None:
         self._allocated = allocated
+        self._free: dict[PoolId, CounterAmounts] = {}
+        """What is left without what the search has taken."""
         self._left: dict[PoolId, CounterAmounts] = {}
 
     def take(self, view: View, entry: DeviceEntry) -> bool:
@@ -24,15 +26,19 @@ class Counters:
 
         Where more than the pool's counters is consumed, nothing more can be taken.
         """
-        left = self._left_in(view)
+        left = self._left.get(view.id)
+        if left is None:
+            left = self._left[view.id] = dict(self._free_in(view))
         wanted = consumption(entry.device)
-        if any(amount < 0 for amount in left.values()):
-            return False
-        if any(amount > left[key] for key, amount in wanted.items()):
+        if not _has_room(left, wanted):
             return False
         for key, amount in wanted.items():
             left[key] -= amount
         return True
+
+    def has_room(self, view: View, entry: DeviceEntry) -> bool:
+        """Whether there is enough for a device, if the search takes no other one."""
+        return _has_room(self._free_in(view), consumption(entry.device))
 
     def give_back(self, view: View, entry: DeviceEntry) -> None:
         """Undo `take`."""
@@ -40,12 +46,18 @@ class Counters:
         for key, amount in consumption(entry.device).items():
             left[key] += amount
 
-    def _left_in(self, view: View) -> CounterAmounts:
-        left = self._left.get(view.id)
-        if left is None:
-            left = self._left[view.id] = dict(view.counters or {})
+    def _free_in(self, view: View) -> CounterAmounts:
+        free = self._free.get(view.id)
+        if free is None:
+            free = self._free[view.id] = dict(view.counters or {})
             for entry in (*view.entries, *view.others):
                 if entry.device.consumes_counters and self._allocated.of(entry.id) is not None:
                     for key, amount in consumption(entry.device).items():
-                        left[key] -= amount
-        return left
+                        free[key] -= amount
+        return free
+
+
+def _has_room(left: CounterAmounts, wanted: CounterAmounts) -> bool:
+    return all(amount >= 0 for amount in left.values()) and all(
+        amount <= left[key] for key, amount in wanted.items()
+    )
