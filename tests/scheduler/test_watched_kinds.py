@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from moorage.api.base import ObjectMeta
+from moorage.api.devices import DeviceTaintRule
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.kinds import Kind
+from moorage.cluster.cache import Cache
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.plugins import DEFAULT_PLUGINS
-from moorage.queue.cluster_events import Action, Interest, Resource, on
-from moorage.scheduler.event_handlers import RESOURCES
+from moorage.queue.cluster_events import Action, ClusterEvent, Interest, Resource, on
+from moorage.scheduler.event_handlers import RESOURCES, EventHandlers
 from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS, CustomObject, needed_kinds
 from tests.builders import make_framework
 from tests.framework.helpers import framework_of
@@ -151,3 +154,23 @@ def test_kinds_that_only_a_plugin_knows_are_followed_for_it() -> None:
         await harness.check(scheduler)
 
     in_harness(scenario)
+
+
+class RecordedEvents:
+    """A queue that only records which events it is told of."""
+
+    def __init__(self) -> None:
+        self.labels: list[str] = []
+
+    def move_all(self, event: ClusterEvent, old: Any, new: Any) -> None:
+        self.labels.append(event.label)
+
+
+def test_a_taint_rule_that_comes_or_goes_is_an_update_of_slices() -> None:
+    cache, queue, nothing = Cache(), RecordedEvents(), cast(Any, None)
+    handlers = EventHandlers(cache, cast(Any, queue), nothing, nothing, nothing)
+    rule = DeviceTaintRule(metadata=ObjectMeta(name="broken"))
+    for type, before in (("ADDED", None), ("MODIFIED", rule), ("DELETED", rule)):
+        handlers.other(cast(Any, type), rule, before)
+        assert len(cache.objects.of(DeviceTaintRule)) == (type != "DELETED")
+    assert queue.labels == ["resource.k8s.io/ResourceSliceUpdate"] * 3

@@ -64,9 +64,10 @@ def may_be_claim_of(pod: Pod, claim: ResourceClaim) -> bool:
     if claim.namespace != pod.namespace:
         return False
     name = claim.name
-    return any(each.resource_claim_name == name for each in pod.status.resource_claim_statuses) or any(
-        each.resource_claim_name == name for each in pod.spec.resource_claims
-    )
+    for status in pod.status.resource_claim_statuses:
+        if status.resource_claim_name == name:
+            return True
+    return any(reference.resource_claim_name == name for reference in pod.spec.resource_claims)
 
 
 def _name(pod: Pod, reference: PodResourceClaim) -> str | None:
