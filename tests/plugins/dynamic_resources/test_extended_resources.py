@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,6 +68,31 @@ BACKING: dict[str, tuple[list[DeviceClass], str, str | None]] = {
 def test_a_resource_is_backed(made: list[DeviceClass], resource: str, expected: str | None) -> None:
     found = backing_class(resource, classes(*made))
     assert (None if found is None else found.name) == expected
+
+
+class CountedTable(ObjectTable[DeviceClass]):
+    """Counts how often the whole table is read."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[DeviceClass]:
+        self.reads += 1
+        return super().__iter__()
+
+
+def test_classes_are_read_when_they_change() -> None:
+    table = CountedTable()
+    for year, name in ((2024, "a"), (2026, "b"), (2025, "c")):
+        table.put(created(name, year))
+        for _ in range(3):
+            found = backing_class(GPU, table)
+            assert found is not None
+            assert found.name == ("a" if year == 2024 else "b")
+    assert table.reads == 3
+    table.remove("", "b")
+    found = backing_class(GPU, table)
+    assert found is not None
+    assert found.name == "c"
 
 
 # Requests of containers

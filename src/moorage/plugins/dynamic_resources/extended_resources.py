@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
@@ -50,8 +51,30 @@ def backing_class(resource: str, classes: ObjectTable[DeviceClass]) -> DeviceCla
         return None
     if resource.startswith(CLASS_PREFIX):
         return classes.get("", resource.removeprefix(CLASS_PREFIX))
-    found = sorted((c for c in classes if c.spec.extended_resource_name == resource), key=lambda c: c.name)
-    return max(found, key=lambda c: c.metadata.creation_timestamp or _LONG_AGO, default=None)
+    return _by_resource(classes).get(resource)
+
+
+_CLASSES: WeakKeyDictionary[ObjectTable[DeviceClass], tuple[int, dict[str, DeviceClass]]] = (
+    WeakKeyDictionary()
+)
+"""By table of classes: its version, and the class that backs each resource."""
+
+
+def _by_resource(classes: ObjectTable[DeviceClass]) -> dict[str, DeviceClass]:
+    """The class that backs each resource that a class names; made once for each version of the table."""
+    version, backing = _CLASSES.get(classes, (None, {}))
+    if version != classes.version:
+        backing = {}
+        for each in sorted(classes, key=lambda one: one.name):
+            resource = each.spec.extended_resource_name
+            if resource and (resource not in backing or _created(backing[resource]) < _created(each)):
+                backing[resource] = each
+        _CLASSES[classes] = classes.version, backing
+    return backing
+
+
+def _created(device_class: DeviceClass) -> datetime:
+    return device_class.metadata.creation_timestamp or _LONG_AGO
 
 
 def wanted_resources(pod: Pod) -> dict[str, int]:
