@@ -17,7 +17,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.runtime.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.queue import cluster_events as events
-from moorage.queue.cluster_events import Action, EventIndex, Interest, Resource, on
+from moorage.queue.cluster_events import Action, EventIndex, Interest, Resource, Subjects, on
 from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make, make_node, make_pod
@@ -60,6 +60,27 @@ def test_how_often_a_hint_is_asked(index: EventIndex | None, times: int) -> None
     case = asked(index)
     assert sum(case.observer.hints.values()) == times
     assert case.pop_all() == (["red"] if times else [])
+
+
+SUBJECTS: dict[str, tuple[Subjects | None, int]] = {
+    "none": (None, 10),
+    "one that can tell": (lambda pod, old, new: ("p3", "unknown"), 1),
+    "one that cannot tell": (cannot_tell, 10),
+    "one that fails": (fails, 10),
+    "one that lets nothing through": (lambda pod, old, new: (), 0),
+}
+
+
+@pytest.mark.parametrize(("subjects", "times"), SUBJECTS.values(), ids=SUBJECTS.keys())
+def test_how_often_a_hint_is_asked_for_equivalent_pods(subjects: Subjects | None, times: int) -> None:
+    case = Case(
+        {"P": (on(Resource.NODE, Action.ADD, lambda pod, old, new: pod.name == "p3", subjects=subjects),)}
+    )
+    for number in range(10):
+        case.refused(f"p{number}", "P")
+    case.queue.move_all(events.NODE_ADD, None, RED)
+    assert sum(case.observer.hints.values()) == times
+    assert case.pop_all() == (["p3"] if times else [])
 
 
 def test_added_pods_are_found_and_removed_ones_are_not() -> None:

@@ -175,6 +175,12 @@ class EventIndex:
     keys_of_event: Callable[[Any, Any], Iterable[Hashable] | None]
 
 
+Subjects = Callable[[Pod, Any, Any], Iterable[str] | None]
+"""The uids of the pods that an event can concern, among those equivalent to the given one; None: any of them.
+The other arguments are those of a hint. A function that raises counts as None.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Interest:
     """An event that may make pods schedulable that a plugin rejected; a hint limits it to some of them.
@@ -183,12 +189,14 @@ class Interest:
         managing owner, so it is called once for all of them. It may compare the event's object with the
         waiting pod: such a pod is always evaluated on its own.
     index: selects, among thousands of equivalence classes, those that the hint has to be called for.
+    subjects: selects, among thousands of pods of a class, those that it has to be called for one by one.
     """
 
     event: ClusterEvent
     hint: Hint | None = None
     per_equivalence_class: bool = False
     index: EventIndex | None = None
+    subjects: Subjects | None = None
 
     def helps(self, pod: Pod, old: Any, new: Any) -> bool:
         """The hint's result; true without a hint."""
@@ -202,9 +210,10 @@ def on(
     *,
     per_equivalence_class: bool = False,
     index: EventIndex | None = None,
+    subjects: Subjects | None = None,
 ) -> Interest:
     """An interest in an action on a kind of object; see `Interest`."""
-    return Interest(ClusterEvent(resource, action), hint, per_equivalence_class, index)
+    return Interest(ClusterEvent(resource, action), hint, per_equivalence_class, index, subjects)
 
 
 EVERYTHING: tuple[Interest, ...] = tuple(

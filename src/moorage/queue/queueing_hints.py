@@ -66,6 +66,20 @@ class QueueingHints:
         """Whether an event has the same strategy for all pods of a group: one is evaluated for all."""
         return self._table.about(event).one_by_one.isdisjoint(group.rejectors)
 
+    def concerned(
+        self, group: EquivalentPods, event: ClusterEvent, old: Object | None, new: Object | None
+    ) -> list[QueuedPod]:
+        """The pods of a group for which hints are called one by one."""
+        interests = self._table.about(event).interests
+        uids: dict[str, None] = {}
+        for plugin in group.rejectors:
+            for interest in interests.get(plugin, ()):
+                subjects = _subjects(interest, group, old, new)
+                if subjects is None:
+                    return list(group.pods.values())
+                uids |= subjects
+        return [group.pods[uid] for uid in uids if uid in group.pods]
+
     def strategy_for_events(self, queued: QueuedPod, missed: Iterable[InFlightEvent]) -> QueueingStrategy:
         """The strategy for a pod after several events: the soonest of them."""
         best = QueueingStrategy.SKIP
@@ -105,6 +119,19 @@ class QueueingHints:
         if timed:
             self._observer.hint_asked(plugin, event.label, outcome, perf_counter() - start)
         return helps
+
+
+def _subjects(
+    interest: Interest, group: EquivalentPods, old: Object | None, new: Object | None
+) -> dict[str, None] | None:
+    """The uids of the pods that an event can concern; None if unknown. An error is left to the hint."""
+    if interest.subjects is None:
+        return None
+    try:
+        uids = interest.subjects(group.any_pod().pod, old, new)
+        return None if uids is None else dict.fromkeys(uids)
+    except Exception:
+        return None
 
 
 def _log_worth_requeuing(queued: QueuedPod, event: ClusterEvent) -> None:

@@ -262,7 +262,7 @@ class SchedulingQueue:
                 if strategy is not QueueingStrategy.SKIP:
                     yield from ((queued, strategy) for queued in group.pods.values())
             else:
-                for queued in group.pods.values():
+                for queued in self._hints.concerned(group, event, old, new):
                     strategy = self._hints.strategy(queued, event, old, new)
                     if strategy is not QueueingStrategy.SKIP:
                         yield queued, strategy

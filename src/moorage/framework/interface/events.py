@@ -19,6 +19,7 @@ from moorage.queue.cluster_events import (
     Hint,
     Interest,
     Resource,
+    Subjects,
     on,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "Hint",
     "Interest",
     "Resource",
+    "Subjects",
     "interests_of",
     "on",
 ]

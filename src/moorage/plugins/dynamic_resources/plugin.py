@@ -66,7 +66,6 @@ from moorage.plugins.dynamic_resources.pod_claims import (
     ClaimError,
     claim_uid,
     claims_of,
-    may_be_claim_of,
     overdue,
     protected,
     ready,
@@ -141,7 +140,7 @@ class DynamicResources:
         claims = either | Action.DELETE if self._rules.claim_deletion_helps else either
         return (
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-            on(Resource.RESOURCE_CLAIM, claims, self._claim_helps),
+            on(Resource.RESOURCE_CLAIM, claims, self._claim_helps, subjects=_pods_of_claim),
             on(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._has_claims_now),
             on(Resource.DEVICE_CLASS, either),
             on(Resource.RESOURCE_SLICE, either),
@@ -149,10 +148,10 @@ class DynamicResources:
 
     def _claim_helps(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
         """Whether a claim frees devices, or is the pod's own and its status has changed."""
+        freed = _frees_devices(old, new)
         if new is None:
-            return old is not None and old.status.allocation is not None
-        freed = old is not None and old.status.allocation is not None and new.status.allocation is None
-        if not freed and not may_be_claim_of(pod, new):
+            return freed
+        if not freed and new.namespace != pod.namespace:
             return False
         try:
             own = claims_of(pod, self._handle.objects.of(ResourceClaim))
@@ -408,6 +407,26 @@ class DynamicResources:
         except (BindingError, BindingFailedError) as error:
             return Status(Code.ERROR, (str(error),))
         return None
+
+
+def _frees_devices(old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
+    """Whether a claim that had devices has none now."""
+    if old is None or old.status.allocation is None:
+        return False
+    return new is None or new.status.allocation is None
+
+
+def _pods_of_claim(pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> tuple[str, ...] | None:
+    """Which of the pods with a spec a claim may help; None: all of them, if it frees devices or is named."""
+    if new is None or _frees_devices(old, new):
+        return None
+    if new.namespace != pod.namespace:
+        return ()
+    if any(each.resource_claim_name == new.name for each in pod.spec.resource_claims):
+        return None
+    if new.controller is None:
+        return ()
+    return (new.controller.uid,) if new.controller.uid else None
 
 
 def _find_devices(state: PodDevices, variants: Variants, node: Node) -> GroupOutcome:

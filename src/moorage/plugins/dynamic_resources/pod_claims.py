@@ -59,17 +59,6 @@ def claims_of(pod: Pod, table: ObjectTable[ResourceClaim]) -> list[ResourceClaim
     return claims
 
 
-def may_be_claim_of(pod: Pod, claim: ResourceClaim) -> bool:
-    """Whether a pod names a claim, or one of this name was made for it."""
-    if claim.namespace != pod.namespace:
-        return False
-    name = claim.name
-    for status in pod.status.resource_claim_statuses:
-        if status.resource_claim_name == name:
-            return True
-    return any(reference.resource_claim_name == name for reference in pod.spec.resource_claims)
-
-
 def _name(pod: Pod, reference: PodResourceClaim) -> str | None:
     """A claim's name; None where none was made, on purpose."""
     if reference.resource_claim_name is not None:
