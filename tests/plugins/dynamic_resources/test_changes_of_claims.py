@@ -91,3 +91,17 @@ def test_another_table_is_read_from_the_beginning() -> None:
     assert index.existing(PODS[0], first) is not None
     assert index.existing(PODS[0], second) is None
     assert index.existing(PODS[0], first) is not None
+
+
+def test_an_allocation_that_is_shown_after_it_was_pending_changes_nothing() -> None:
+    table, devices = ObjectTable[ResourceClaim](), AllocatedDevices()
+    table.put(claim("c"))
+    decided = claim("c", status=allocated("pool/d", shareID="s", consumedCapacity={"memory": "1"}))
+    assert devices.refresh(table, {"uid": decided}) == {("gpu.example.com", "pool")}
+    before = devices.contents()
+    table.put(replace(decided, metadata=replace(decided.metadata, resource_version="2")))
+    assert devices.refresh(table, {}) == set()
+    assert devices.contents() == before
+    table.put(claim("c", status=allocated("pool/d", shareID="s", consumedCapacity={"memory": "2"})))
+    assert devices.refresh(table, {}) == {("gpu.example.com", "pool")}
+    assert devices.contents() != before
