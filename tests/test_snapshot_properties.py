@@ -99,7 +99,10 @@ class ChangingCluster(RuleBasedStateMachine):
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self.assumed: set[str] = set()
-        self.seen: dict[Cache, tuple[int, dict[int, Any]]] = {self.watched: (-1, {}), self.ignored: (-1, {})}
+        self.seen: dict[Cache, tuple[int, int, dict[int, Any]]] = {
+            self.watched: (-1, -1, {}),
+            self.ignored: (-1, -1, {}),
+        }
 
     @property
     def caches(self) -> tuple[Cache, Cache]:
@@ -254,18 +257,24 @@ class ChangingCluster(RuleBasedStateMachine):
             assert bool(table.holds.values[row]) == bool(info.host_ports or info.claims or info.disks)
 
     def check_changes(self, cache: Cache, contents: dict[str, Parts]) -> None:
-        """A row of whose change nobody was told says what it said before."""
+        """A row that is not logged is as it was before; one only logged as relabelled, but for labels."""
         snapshot = cache.snapshot()
-        position, before = self.seen[cache]
+        position, load_position, before = self.seen[cache]
         changed = snapshot.changes.since(position)
+        loads_changed = snapshot.load_changes.since(load_position)
         now = {}
         for name, columns in contents.items():
             row = snapshot.row_of[name]
             said = (name, {key: value for key, value in columns.items() if key != "labels"})
             if changed is not None and row not in changed:
                 assert before[row] == said, f"row {row} changed, and that was not told"
-            now[row] = said
-        self.seen[cache] = (snapshot.changes.position, now)
+            if loads_changed is not None and row not in loads_changed:
+                for each in (before[row], said):
+                    each[1].pop("classes", None)
+                assert before[row] == said, f"the load of row {row} changed, and that was not told"
+            now[row] = (name, dict(columns))
+            del now[row][1]["labels"]
+        self.seen[cache] = (snapshot.changes.position, snapshot.load_changes.position, now)
 
 
 ITEM = any_of(

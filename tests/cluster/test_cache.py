@@ -59,6 +59,7 @@ def test_a_pod_confirmed_with_its_nodes_zone_among_its_labels_is_counted_where_t
     bound = cache.assume_pod(make_pod("p", uid="p", labels={"app": "x"}, requests={"cpu": "1"}), "a")
     row = cache.snapshot().pods.rows_of(["p"])
     position = snapshot.pods.class_moves.position
+    logged, load_logged = snapshot.changes.position, snapshot.load_changes.position
     cache.put_pod(replace(bound, metadata=replace(bound.metadata, labels={"app": "x", "zone": "z"})))
     assert requested(cache, "a") == 1000
     moves = snapshot.pods.class_moves.since(position)
@@ -68,6 +69,8 @@ def test_a_pod_confirmed_with_its_nodes_zone_among_its_labels_is_counted_where_t
         ({"app": "x", "zone": "z"}, 1),
     ]
     assert snapshot.pods.rows_of(["p"]) == row, "nothing else has changed"
+    assert snapshot.changes.since(logged) == [snapshot.row_of["a"]]
+    assert snapshot.load_changes.since(load_logged) == [], "its row was not written"
     assert not cache.is_assumed(bound)
     cache.validate()
 

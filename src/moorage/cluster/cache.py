@@ -39,7 +39,8 @@ class Cache:
         self._entries: dict[str, NodeEntry] = {}
         self._node_of: dict[str, str] = {}
         self._assumed: set[str] = set()
-        self._changed: dict[str, None] = {}
+        self._changed: dict[str, bool] = {}
+        """The changed nodes, and whether more has changed than labels of their pods."""
         self._node_tree = NodeTree()
         self._snapshot = Snapshot(self._node_tree)
         for item in objects:
@@ -80,7 +81,7 @@ class Cache:
         entry.node = None
         entry.forget_moves()
         self._node_tree.remove(name)
-        self._changed[name] = None
+        self._changed[name] = True
         self._tidy(entry)
 
     def node(self, name: str) -> Node | None:
@@ -98,18 +99,20 @@ class Cache:
         uid, node_name, is_finished = pod.uid, pod.spec.node_name, pod.finished
         if not node_name:
             raise CacheError(f"pod {pod.key} is on no node")
-        known, info = self._info(uid), None
+        known = self._info(uid)
         assumed = known.pod if known is not None and uid in self._assumed else None
         if known is not None and not is_finished and known.holds_but_for_labels(pod):
+            # Confirms the assumption, or changes nothing that scheduling reads but labels.
+            self._assumed.discard(uid)
             if known.pod.metadata.labels == pod.metadata.labels:
-                # Confirms the assumption, or changes nothing that scheduling reads: no row changes.
-                self._assumed.discard(uid)
                 known.pod = pod
-                return assumed
-            info = known.relabelled(pod)
+            else:
+                self._entries[node_name].relabel(uid, known.relabelled(pod))
+                self._changed.setdefault(node_name, False)
+            return assumed
         self._remove_pod(uid)
         if not is_finished:
-            self._add_pod(uid, node_name, info or PodInfo(pod))
+            self._add_pod(uid, node_name, PodInfo(pod))
         return assumed
 
     def remove_pod(self, pod: Pod) -> None:
@@ -186,7 +189,7 @@ class Cache:
 
     def _entry(self, name: str) -> NodeEntry:
         """A node's entry, marked as changed."""
-        self._changed[name] = None
+        self._changed[name] = True
         entry = self._entries.get(name)
         if entry is None:
             entry = self._entries[name] = NodeEntry(name)
@@ -212,7 +215,10 @@ class Cache:
             if entry.has_departures:
                 self._snapshot.release(entry)
         for entry in changed:
-            self._snapshot.write(entry)
+            if self._changed[entry.name]:
+                self._snapshot.write(entry)
+            else:
+                self._snapshot.relabel(entry)
         self._changed.clear()
         self._snapshot.objects.sync_from(self.objects)
         self._snapshot.sync_nominations(self.nominations)

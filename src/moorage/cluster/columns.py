@@ -245,7 +245,7 @@ class CodeColumn(Generic[V]):
         return code
 
     def __setitem__(self, row: int, value: V | None) -> None:
-        old = self._codes.values.item(row)
+        old = self._codes.item(row)
         new = ABSENT if value is None else self.vocabulary.acquire(value)
         if old != ABSENT:
             self.vocabulary.release(old)

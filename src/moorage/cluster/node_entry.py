@@ -60,6 +60,12 @@ class NodeEntry:
         self._note(info, False)
         self.has_departures = True
 
+    def relabel(self, uid: str, info: PodInfo) -> None:
+        """Replace a pod by a version that differs in labels only."""
+        self._note(self.pods.remove(uid), False)
+        self.pods.append(uid, info)
+        self._note(info, True)
+
     def written(self) -> None:
         """The snapshot has the node's pods as they are now."""
         self.moves = []

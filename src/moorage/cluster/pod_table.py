@@ -323,10 +323,10 @@ class PodTable:
         """Change a pod's labels, and nothing else."""
         row = self._row_of[uid]
         self.infos[row] = info
-        node_row = int(self._node_rows.values[row])
-        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, -1)
+        node_row = self._node_rows.item(row)
+        _note_move(self.class_moves, self.classes, self.classes.code(row), node_row, -1)
         self.classes[row] = info.pod_class
-        _note_move(self.class_moves, self.classes, int(self.classes.codes[row]), node_row, 1)
+        _note_move(self.class_moves, self.classes, self.classes.code(row), node_row, 1)
 
     def remove(self, uid: str) -> None:
         """Remove a pod; the last one moves into its row."""

@@ -10,6 +10,7 @@ recorded in `changes`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -76,6 +77,8 @@ class Snapshot:
         self._pods_of: list[PodsOnNode] = []
         self.changes = RowLog()
         """The rows written recently, and those whose nominations changed."""
+        self.load_changes = RowLog()
+        """The same without rows where nothing but labels of pods was written."""
         self.node_changes = RowLog()
         """Of these, the rows whose node object was written."""
         self._derived: dict[type[Any], Any] = {}
@@ -132,7 +135,7 @@ class Snapshot:
         """Update the nominations; the rows of changed nodes are recorded as written."""
         for name in self.nominated.sync_from(live):
             if (row := self.row_of.get(name)) is not None:
-                self.changes.note(row)
+                self._note(row)
 
     def release(self, entry: NodeEntry) -> None:
         """Remove the pods that are no longer on a node from the pod table; `write` must follow.
@@ -164,7 +167,21 @@ class Snapshot:
         elif self.nodes[row] is not entry.node:
             self._write_node(row, self.nodes[row], entry.node)
         self._write_pods(row, entry)
+        self._note(row)
+
+    def relabel(self, entry: NodeEntry) -> None:
+        """Write the pods of a row of which nothing but labels has changed."""
+        row = self.row_of[entry.name]
+        if entry.moves is None:
+            self.write(entry)
+            return
+        self._move_pods(row, entry.moves)
+        entry.written()
         self.changes.note(row)
+
+    def _note(self, row: int) -> None:
+        self.changes.note(row)
+        self.load_changes.note(row)
 
     def remove(self, name: str) -> None:
         """Remove a node's row; the last row moves into its place."""
@@ -208,6 +225,7 @@ class Snapshot:
         """No derived state by row is valid any more."""
         self._search_order = None
         self.changes.start_over()
+        self.load_changes.start_over()
         self.node_changes.start_over()
 
     def _append(self, name: str, node: Node) -> int:
@@ -235,19 +253,27 @@ class Snapshot:
         self.images.change(row, () if old is None else old.status.images, node.status.images)
 
     def _write_pods(self, row: int, entry: NodeEntry) -> None:
-        self.requested[row] = entry.requested
-        here, moves = self._pods_of[row], entry.moves
+        moves = entry.moves
         is_new = moves is None
         if moves is None:
             moves = [(info, True) for info in entry.pods.infos]
-        holders: list[PodInfo] = []
+        self._move_pods(row, moves)
+        entry.written()
+        self.requested[row] = entry.requested
+        self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
+        self.pod_count[row] = len(entry.pods)
+        holders = [info for info, _ in moves if info.holds]
+        if is_new or holders:
+            self._write_held(row, entry, None if is_new else holders)
+
+    def _move_pods(self, row: int, moves: Sequence[tuple[PodInfo, bool]]) -> None:
+        """Add pods to a row and remove others, in order."""
+        here = self._pods_of[row]
         for info, is_added in moves:
             if is_added:
                 here.append(info.pod.uid, info)
             else:
                 here.remove(info.pod.uid)
-            if info.holds:
-                holders.append(info)
         for info, is_added in moves:
             uid = info.pod.uid
             if not is_added or here.get(uid) is not info:
@@ -256,11 +282,6 @@ class Snapshot:
                 self.pods.relabel(uid, info)
             else:
                 self.pods.add(uid, row, info)
-        entry.written()
-        self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
-        self.pod_count[row] = len(entry.pods)
-        if is_new or holders:
-            self._write_held(row, entry, None if is_new else holders)
 
     def _write_held(self, row: int, entry: NodeEntry, holders: list[PodInfo] | None) -> None:
         """Write what pods hold besides resources. holders: the pods that came or went; None: unknown."""

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
+from moorage.cluster.object_tables import Objects
 from moorage.engine.engine import Engine
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE_AND_PODS, DependsOn
+from moorage.framework.interface.filter_result import FilterResult, refuse_where
+from moorage.framework.interface.nodes import Nodes
 from tests.builders import expression, make, make_framework, make_node, make_pod, make_service
+from tests.framework.helpers import framework_of
 
 GPU = "example.com/gpu"
 GPU_CLASS = make({"kind": "DeviceClass", "metadata": {"name": "gpus"}, "spec": {"extendedResourceName": GPU}})
@@ -69,3 +78,30 @@ def test_what_is_remembered_ends_when(parts: dict[str, Any], happens: Callable[[
     assert sorted(decision.best()) == sorted(expected.best())
     if decision.scores is not None and expected.scores is not None:
         assert decision.scores.totals.tolist() == expected.scores.totals.tolist()
+
+
+class RejectsLabelledNeighbours:
+    """A plugin from outside: rejects nodes with a pod that has a certain label."""
+
+    name = "RejectsLabelledNeighbours"
+
+    def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
+        return NODE_AND_PODS
+
+    def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
+        pods_of = nodes.snapshot.pods_of
+        rows = [nodes.snapshot.row_of[name] for name in nodes.names]
+        rejected = [any("zone" in info.pod.labels for info in pods_of(row).infos) for row in rows]
+        return refuse_where(np.array(rejected), "a neighbour has a zone")
+
+
+def test_what_a_plugin_from_outside_says_of_pods_on_a_node_ends_when_one_is_relabelled() -> None:
+    neighbour = make_pod("there", uid="there", on="a")
+    cache = Cache([make_node("a"), neighbour])
+    framework, engine = framework_of(RejectsLabelledNeighbours()), Engine(seed=0)
+    feasible = []
+    for labels in ({}, {"zone": "z"}, {}):
+        cache.put(replace(neighbour, metadata=replace(neighbour.metadata, labels=labels)))
+        decision = engine.decide(framework, make_pod("p", uid="p"), cache.snapshot())
+        feasible.append(sorted(decision.feasible.names))
+    assert feasible == [["a"], [], ["a"]]

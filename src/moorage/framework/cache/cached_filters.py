@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import PodInfo
+from moorage.cluster.row_log import RowLog
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.filter_codes import FilterCodes, SharedFilterCodes
 from moorage.framework.cache.plugin_answers import PluginAnswers
@@ -37,12 +38,11 @@ Rows = list[int] | NDArray[np.intp]
 """Rows of a snapshot, each once: a list if they are few."""
 
 
-def changes_since(position: int, snapshot: Snapshot, max_share: float) -> Rows | None:
+def changes_since(position: int, log: RowLog, snapshot: Snapshot, max_share: float) -> Rows | None:
     """The rows that changed since a position; None if all nodes are to be evaluated again.
 
     max_share: the share of nodes up to which only the changed ones are.
     """
-    log = snapshot.changes
     writes = log.position - position
     if writes <= MIN_COLUMNAR_ROWS:
         return log.since(position)
@@ -61,9 +61,14 @@ class CachedFilters:
         priority: int,
         shared: Mapping[str, PluginAnswers],
         shared_codes: SharedFilterCodes,
+        log: RowLog,
     ) -> None:
-        """shared: the plugins whose results are kept for other classes, too; shared_codes: their codes."""
+        """shared: the plugins whose results are kept for other classes, too; shared_codes: their codes.
+
+        log: the changes of the snapshot that results depend on.
+        """
         self._snapshot = snapshot
+        self._log = log
         self._priority = priority
         self._shared = shared
         self._shared_codes = shared_codes
@@ -126,7 +131,7 @@ class CachedFilters:
     def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
         """Bring the results up to date."""
         snapshot, calls = self._snapshot, plan.cached
-        changed = changes_since(self._seen, snapshot, plan.max_changed_share)
+        changed = changes_since(self._seen, self._log, snapshot, plan.max_changed_share)
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None:
             self._filter_all(calls, cycle, pod)
@@ -136,7 +141,7 @@ class CachedFilters:
                 self._filter_nominated(plan, cycle, pod, rows)
         elif len(changed):
             self._refilter(plan, cycle, pod, changed)
-        self._seen = snapshot.changes.position
+        self._seen = self._log.position
         self._nodes_seen = snapshot.node_changes.position
 
     def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: Rows) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.cluster.row_log import RowLog
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.cached_filters import MIN_COLUMNAR_ROWS, Rows, changes_since
 from moorage.framework.cache.plugin_answers import NodeScores, PluginAnswers, normalizes
@@ -40,9 +41,14 @@ class CachedScores:
         dependencies: Mapping[str, DependsOn],
         plugins: Mapping[str, Plugin],
         shared: Mapping[str, PluginAnswers],
+        log: RowLog,
     ) -> None:
-        """shared: the plugins whose scores are kept for other classes, too."""
+        """shared: the plugins whose scores are kept for other classes, too.
+
+        log: the changes of the snapshot that scores depend on.
+        """
         self._snapshot = snapshot
+        self._log = log
         self._dependencies = dependencies
         self._plugins = plugins
         self._shared = shared
@@ -119,7 +125,7 @@ class CachedScores:
     def _catch_up(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:
         """Bring all cached scores up to date."""
         snapshot = self._snapshot
-        changed = changes_since(self._seen, snapshot, plan.max_changed_share)
+        changed = changes_since(self._seen, self._log, snapshot, plan.max_changed_share)
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None:
             self._score_all(plan, cycle, pod)
@@ -131,7 +137,7 @@ class CachedScores:
             elif len(changed):
                 self._rescore(plan, cycle, pod, changed)
         self._images_seen = snapshot.images.version
-        self._seen = snapshot.changes.position
+        self._seen = self._log.position
         self._nodes_seen = snapshot.node_changes.position
 
     def _score_all(self, plan: ScorePlan, cycle: CycleState, pod: Pod) -> None:

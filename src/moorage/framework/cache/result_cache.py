@@ -117,14 +117,19 @@ class ResultCaches:
         for plugin in [plugin for plugin, each in preparations.items() if not each.is_cached]:
             del dependencies[plugin]
             shared.pop(plugin, None)
+        # Of moorage's own plugins, those that depend on the pods of a node do not read their labels.
+        reads_labels = any(
+            each.pods and plugin in self._profile.outside for plugin, each in dependencies.items()
+        )
+        log = snapshot.changes if reads_labels else snapshot.load_changes
         return PluginResultCache(
             snapshot,
             self._plan(dependencies, preparations),
             prepared,
             preparations,
             dependencies.values(),
-            CachedFilters(snapshot, pod.priority, shared, self._shared_codes),
-            CachedScores(snapshot, dependencies, self._plugins, shared),
+            CachedFilters(snapshot, pod.priority, shared, self._shared_codes, log),
+            CachedScores(snapshot, dependencies, self._plugins, shared, log),
         )
 
     def _prepare(self, pod: Pod, snapshot: Snapshot, own: Mapping[str, PluginPreparation]) -> None:

@@ -107,7 +107,7 @@ class _BalanceColumn:
         if nodes.rows is not None or nodes.hypothetical_pods is not None or not wanted.is_node_local:
             return _balance_without(usage)
         snapshot = nodes.snapshot
-        rows = self._reader.new_rows(snapshot, snapshot.changes)
+        rows = self._reader.new_rows(snapshot, snapshot.load_changes)
         if rows is None or len(rows) > _FEW_ROWS:
             self._column = _balance_without(usage)
         else:

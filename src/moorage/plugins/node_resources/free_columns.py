@@ -67,12 +67,12 @@ class FreeColumns:
     def of(cls, snapshot: Snapshot) -> FreeColumns:
         """The columns of a snapshot, up to date; valid until its next refresh."""
         columns = snapshot.derived(cls)
-        if columns._seen != snapshot.changes.position:
+        if columns._seen != snapshot.load_changes.position:
             columns._catch_up(snapshot)
         return columns
 
     def _catch_up(self, snapshot: Snapshot) -> None:
-        log = snapshot.changes
+        log = snapshot.load_changes
         rows = None if self._seen == _NEVER else log.since(self._seen)
         if rows is None or len(rows) > _FEW_ROWS or not all(self._write(snapshot, row) for row in rows):
             self._fill(snapshot)

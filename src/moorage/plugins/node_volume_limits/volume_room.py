@@ -115,7 +115,7 @@ class VolumeRoom:
     def _catch_up(self, snapshot: Snapshot) -> None:
         objects = snapshot.objects
         positions = (objects.of(CSINode).changes.position, objects.of(VolumeAttachment).changes.position)
-        rows = self._reader.new_rows(snapshot, snapshot.changes)
+        rows = self._reader.new_rows(snapshot, snapshot.load_changes)
         if rows is None or positions != self._table_positions:
             self._rooms.clear()
             self._table_positions = positions

@@ -164,7 +164,7 @@ class VolumesInUse:
     def _catch_up(self, snapshot: Snapshot) -> None:
         objects = snapshot.objects
         self._attached.follow(objects.of(VolumeAttachment))
-        rows = self._row_reader.new_rows(snapshot, snapshot.changes)
+        rows = self._row_reader.new_rows(snapshot, snapshot.load_changes)
         nodes = self._attached_reader.new_entries(self._attached.changes)
         claims = self._claim_reader.new_entries(objects.of(PersistentVolumeClaim).changes)
         volumes = self._volume_reader.new_entries(objects.of(PersistentVolume).changes)

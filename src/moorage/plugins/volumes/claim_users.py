@@ -25,7 +25,7 @@ class ClaimUsers:
         return any(claim in self._nodes_of for claim in claims)
 
     def _catch_up(self, snapshot: Snapshot) -> None:
-        rows: Iterable[int] | None = self._reader.new_rows(snapshot, snapshot.changes)
+        rows: Iterable[int] | None = self._reader.new_rows(snapshot, snapshot.load_changes)
         if rows is None:
             self._nodes_of.clear()
             self._on_row = [_NONE] * len(snapshot)
