@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
-from moorage.client.watch_events import EventLines, WatchEvent, is_newer, read_metadata
+from moorage.client.watch_events import EventLines, PlainDecoder, is_newer, read_event
 from moorage.http.errors import ConnectionFailed, RequestError
 
 OBJECT = b'{"kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"7"}}'
@@ -12,6 +15,8 @@ NESTED_METADATA = (
     b'{"metadata":{"name":"p","annotations":{"a":"\\",\\"object\\":{}}","object":"b"}},"object":{}}'
 )
 NAMELESS = b'{"kind":"Pod"}'
+
+DECODER: PlainDecoder[Any] = PlainDecoder(msgspec.json.decode)
 
 LINES = {
     "as servers write it": (b'{"type":"ADDED","object":' + OBJECT + b"}", "ADDED", OBJECT),
@@ -33,24 +38,22 @@ LINES = {
 @pytest.mark.parametrize("case", LINES)
 def test_an_event_is_its_type_and_its_object(case: str) -> None:
     line, type, raw = LINES[case]
-    assert list(EventLines().read(line + b"\n")) == [WatchEvent(type, read_metadata(raw), raw)]
+    assert list(EventLines(DECODER).read(line + b"\n")) == [read_event(DECODER, type, raw)]
 
 
 @pytest.mark.parametrize("case", LINES)
 def test_events_may_come_in_any_pieces(case: str) -> None:
     line, type, raw = LINES[case]
-    lines = EventLines()
+    lines = EventLines(DECODER)
     pieces = [bytes([each]) for each in line + b"\n\n" + line + b"\n"]
-    assert [event for piece in pieces for event in lines.read(piece)] == 2 * [
-        WatchEvent(type, read_metadata(raw), raw)
-    ]
+    assert [event for piece in pieces for event in lines.read(piece)] == 2 * [read_event(DECODER, type, raw)]
     lines.check_end()
 
 
 def test_the_metadata_of_an_object_is_read() -> None:
-    [event] = EventLines().read(LINES["as servers write it"][0] + b"\n")
-    meta = event.metadata
-    assert meta is not None
+    [event] = EventLines(DECODER).read(LINES["as servers write it"][0] + b"\n")
+    assert event.head is not None
+    meta = event.head.metadata
     assert (meta.name, meta.namespace, meta.uid, meta.resource_version) == ("p", "n", "u", "7")
 
 
@@ -65,13 +68,13 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_is_no_event_ends_the_watch(case: str) -> None:
     with pytest.raises(ConnectionFailed, match="cannot decode a watch event"):
-        list(EventLines().read(BROKEN[case] + b"\n"))
+        list(EventLines(DECODER).read(BROKEN[case] + b"\n"))
 
 
 def test_an_error_says_why_the_watch_ends() -> None:
     status = b'{"kind":"Status","code":410,"reason":"Expired","message":"too old"}'
     with pytest.raises(RequestError, match="too old") as raised:
-        list(EventLines().read(b'{"type":"ERROR","object":' + status + b"}\n"))
+        list(EventLines(DECODER).read(b'{"type":"ERROR","object":' + status + b"}\n"))
     assert raised.value.is_expired
 
 

@@ -26,14 +26,17 @@ from moorage.client.kinds import Kind
 from moorage.client.waiting import sleep as sleep  # Re-exported: users of an informer wait on its clock.
 from moorage.client.watch_events import (
     EventLines,
+    Head,
     IdleTimeout,
     Metadata,
+    ObjectDecoder,
     Page,
+    PlainDecoder,
     WatchEvent,
     ends_initial_events,
     is_newer,
     number,
-    read_metadata,
+    read_event,
     read_page,
 )
 from moorage.clock import Clock
@@ -45,6 +48,8 @@ Key = tuple[str, str]
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 Listener = Callable[[EventType, T, T | None], None]
 """Called for a change: its type, the object (its last state if deleted), and the state before."""
+Decode = Callable[[bytes], T] | ObjectDecoder[T]
+"""How objects are decoded from what the server sends."""
 
 _INITIAL_BACKOFF_SECONDS: Final = 0.8
 _MAX_BACKOFF_SECONDS: Final = 30.0
@@ -86,7 +91,7 @@ class Informer(Generic[T]):
 
     @overload
     def __init__(
-        self, client: Client, kind: Kind, clock: Clock, *, decode: Callable[[bytes], T],
+        self, client: Client, kind: Kind, clock: Clock, *, decode: Decode[T],
         query: Mapping[str, str] | None = None, random: Random | None = None,
     ) -> None: ...  # fmt: skip
 
@@ -96,7 +101,7 @@ class Informer(Generic[T]):
         kind: Kind,
         clock: Clock,
         *,
-        decode: Callable[[bytes], Any] = _read_manifest,
+        decode: Decode[Any] = _read_manifest,
         query: Mapping[str, str] | None = None,
         random: Random | None = None,
     ) -> None:
@@ -106,7 +111,7 @@ class Informer(Generic[T]):
         """Called in order for every change; objects are shared and must not be changed."""
         self._client = client
         self._clock = clock
-        self._decode = decode
+        self._decoder = _decoder(decode)
         self._query = dict(query or {})
         self._random = random or Random()
         self._backoff = Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._random)
@@ -139,9 +144,9 @@ class Informer(Generic[T]):
         """Returns when the first list is complete."""
         await self._synced.wait()
 
-    def relist_with(self, decode: Callable[[bytes], T]) -> None:
-        """Decode with another function; `run` has to be restarted, and is synced again afterwards."""
-        self._decode = decode
+    def relist_with(self, decode: Decode[T]) -> None:
+        """Decode in another way; `run` has to be restarted, and is synced again afterwards."""
+        self._decoder = _decoder(decode)
         self._known = {key: _Known("", known.uid) for key, known in self._known.items()}
         self._version = ""
         self._synced.clear()
@@ -196,7 +201,7 @@ class Informer(Generic[T]):
                 query = dict(self._query)
                 continue
             for raw in page.items or ():
-                self._note(listing, WatchEvent("ADDED", read_metadata(raw), bytes(raw)))
+                self._note(listing, read_event(self._decoder, "ADDED", bytes(raw)))
             if not page.metadata.continue_:
                 break
             query["continue"] = page.metadata.continue_
@@ -208,10 +213,10 @@ class Informer(Generic[T]):
 
     def _note(self, listing: _Listing[T], event: WatchEvent) -> Metadata | None:
         """Add an object to a list; returns its metadata, if readable."""
-        meta = event.metadata
-        if meta is None:
+        if event.head is None:
             log.error(None, "Unable to decode an object of a list", type=self.kind.go_type)
             return None
+        meta = event.head.metadata
         key = (meta.namespace, meta.name)
         known = _Known(meta.resource_version, meta.uid)
         if event.type == "BOOKMARK":
@@ -221,7 +226,7 @@ class Informer(Generic[T]):
         elif self._known.get(key) == known:
             listing[key] = None
         else:
-            obj = self._decoded(key, event.raw)
+            obj = self._decoded(key, event.head, event.raw)
             listing[key] = None if obj is None else (known, obj)
         return meta
 
@@ -268,7 +273,7 @@ class Informer(Generic[T]):
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         stream = await self._client.stream(self.kind.path(), query)
         guard = IdleTimeout(stream, self._clock, _IDLE_SECONDS)
-        lines = EventLines()
+        lines = EventLines(self._decoder)
         try:
             async for piece in stream:
                 guard.reset()
@@ -297,10 +302,11 @@ class Informer(Generic[T]):
         return True
 
     def _apply(self, event: WatchEvent) -> None:
-        meta = event.metadata
-        if meta is None:
+        head = event.head
+        if head is None:
             log.error(None, "Unable to decode an event of a watch", type=self.kind.go_type)
             return
+        meta = head.metadata
         key, version = (meta.namespace, meta.name), meta.resource_version
         if event.type == "BOOKMARK" and (number(version) or 0) < (number(self._watched_from) or 0):
             # Restored from a backup, for example: its further changes would look old.
@@ -308,9 +314,9 @@ class Informer(Generic[T]):
         if not is_newer(version, self._version):
             return  # Seen before.
         if event.type == "DELETED":
-            self._remove(key, event.raw)
+            self._remove(key, self._decoded(key, head, event.raw) if key in self.objects else None)
         elif event.type != "BOOKMARK":
-            obj = self._decoded(key, event.raw)
+            obj = self._decoded(key, head, event.raw)
             if obj is not None:
                 self._put(key, _Known(version, meta.uid), obj)
         self._version = version
@@ -318,10 +324,10 @@ class Informer(Generic[T]):
 
     # -- the state
 
-    def _decoded(self, key: Key, raw: bytes) -> T | None:
+    def _decoded(self, key: Key, head: Head, raw: bytes) -> T | None:
         """An object; None, and a log line, if it cannot be decoded: the others still can."""
         try:
-            obj: T = self._decode(raw)
+            obj: T = self._decoder.decode(head, raw)
         # The decoder is the caller's and may raise anything.
         except Exception as error:
             message = "Unable to decode an object, keeping its last known state"
@@ -339,11 +345,10 @@ class Informer(Generic[T]):
         self._known[key] = known
         self._notify("MODIFIED" if before is not None else "ADDED", obj, before)
 
-    def _remove(self, key: Key, raw: bytes | None) -> None:
+    def _remove(self, key: Key, last: T | None) -> None:
         before = self.objects.pop(key, None)
         self._known.pop(key, None)
         if before is not None:
-            last = self._decoded(key, raw) if raw is not None else None
             self._notify("DELETED", before if last is None else last, before)
 
     def _notify(self, type: EventType, obj: T, before: T | None) -> None:
@@ -363,6 +368,10 @@ def _needs_relist(error: RequestError | ConnectionFailed) -> bool:
     if isinstance(error, RequestError):
         return error.code not in _LIST_FAILS_TOO
     return isinstance(error, AnswerLost)
+
+
+def _decoder(decode: Decode[T]) -> ObjectDecoder[T]:
+    return decode if isinstance(decode, ObjectDecoder) else PlainDecoder(decode)
 
 
 class Observable(Protocol[T]):

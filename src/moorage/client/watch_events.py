@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -11,12 +11,44 @@ from moorage.clock import Clock
 from moorage.http.errors import AnswerLost, RequestError
 from moorage.http.transport import Stream
 
+T = TypeVar("T")
+
 _INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
-class Metadata(msgspec.Struct, rename="camel"):
+class Metadata(Protocol):
     """The metadata that is decoded of every object."""
 
+    @property
+    def name(self) -> str:
+        """The object's name."""
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; empty for cluster-wide kinds."""
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+
+    @property
+    def resource_version(self) -> str:
+        """Its version."""
+
+    @property
+    def annotations(self) -> dict[str, str] | None:
+        """Its annotations, if there are any."""
+
+
+class Head(Protocol):
+    """The part of an object that is decoded first."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """The object's metadata."""
+
+
+class _PlainMetadata(msgspec.Struct, rename="camel", gc=False):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -24,10 +56,8 @@ class Metadata(msgspec.Struct, rename="camel"):
     annotations: dict[str, str] | None = None
 
 
-class Head(msgspec.Struct):
-    """An object's metadata."""
-
-    metadata: Metadata
+class _PlainHead(msgspec.Struct, gc=False):
+    metadata: _PlainMetadata
 
 
 class _Line(msgspec.Struct):
@@ -54,7 +84,7 @@ class Page(msgspec.Struct):
 
 
 _read_line = msgspec.json.Decoder(_Line).decode
-_read_head = msgspec.json.Decoder(Head).decode
+_read_head = msgspec.json.Decoder(_PlainHead).decode
 _read_page = msgspec.json.Decoder(Page).decode
 _read_status = msgspec.json.Decoder(_Status).decode
 
@@ -69,18 +99,41 @@ class WatchEvent(msgspec.Struct):
     """One event of a watch, or one object of a list."""
 
     type: str
-    metadata: Metadata | None
+    head: Head | None
     """None: the bytes are not an object."""
     raw: bytes
     """The object as sent."""
 
 
-def read_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:
-    """The metadata of an object; None if these bytes are not an object."""
+class ObjectDecoder(Generic[T]):
+    """Decodes objects of a kind: first the head, then the rest if that version is not known yet."""
+
+    def head(self, raw: bytes | msgspec.Raw) -> Head:
+        """The head; MsgspecError if these bytes are not an object."""
+        return _read_head(raw)
+
+    def decode(self, head: Head, raw: bytes) -> T:
+        """The object with this head."""
+        raise NotImplementedError
+
+
+class PlainDecoder(ObjectDecoder[T]):
+    """Decodes objects with a function."""
+
+    def __init__(self, decode: Callable[[bytes], T]) -> None:
+        self._decode = decode
+
+    def decode(self, head: Head, raw: bytes) -> T:
+        """The object with this head."""
+        return self._decode(raw)
+
+
+def read_event(decoder: ObjectDecoder[T], type: str, raw: bytes) -> WatchEvent:
+    """An event with an object as sent."""
     try:
-        return _read_head(raw).metadata
+        return WatchEvent(type, decoder.head(raw), raw)
     except msgspec.MsgspecError:
-        return None
+        return WatchEvent(type, None, raw)
 
 
 def read_page(body: bytes) -> Page:
@@ -108,10 +161,11 @@ def is_newer(version: str, than: str) -> bool:
     return version != than
 
 
-class EventLines:
+class EventLines(Generic[T]):
     """Assembles watch events, one a line, from the chunks of a stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, decoder: ObjectDecoder[T]) -> None:
+        self._decoder = decoder
         self._rest: list[bytes] = []
 
     def read(self, piece: bytes) -> Iterator[WatchEvent]:
@@ -127,7 +181,7 @@ class EventLines:
         self._rest = [lines.pop()]
         for line in lines:
             if line:
-                yield _event(line)
+                yield _event(self._decoder, line)
 
     def check_end(self) -> None:
         """AnswerLost if the watch ended in the middle of an event."""
@@ -135,24 +189,22 @@ class EventLines:
             raise AnswerLost("the watch ended in the middle of an event")
 
 
-def _event(line: bytes) -> WatchEvent:
+def _event(decoder: ObjectDecoder[T], line: bytes) -> WatchEvent:
     # Fast path: the object is the rest of the line.
     opening, _, rest = line.partition(b',"object":')
     type = _OPENINGS.get(opening)
     if type is not None and line.endswith(b"}"):
-        raw = rest[:-1]
-        metadata = read_metadata(raw)
-        if metadata is not None:
-            return WatchEvent(type, metadata, raw)
-    return _any_event(line)
+        event = read_event(decoder, type, rest[:-1])
+        if event.head is not None:
+            return event
+    return _any_event(decoder, line)
 
 
-def _any_event(line: bytes) -> WatchEvent:
+def _any_event(decoder: ObjectDecoder[T], line: bytes) -> WatchEvent:
     try:
         event = _read_line(line)
         if event.type != "ERROR":
-            raw = bytes(event.object)
-            return WatchEvent(event.type, read_metadata(raw), raw)
+            return read_event(decoder, event.type, bytes(event.object))
         status = _read_status(event.object)
     except msgspec.MsgspecError as error:
         raise AnswerLost(f"cannot decode a watch event: {error}") from None

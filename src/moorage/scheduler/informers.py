@@ -15,11 +15,12 @@ from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.client import Client
-from moorage.client.informer import Informer, Listener
+from moorage.client.informer import Decode, Informer, Listener
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
 from moorage.framework.runtime.framework import Framework
 from moorage.scheduler.event_handlers import EventHandlers
+from moorage.scheduler.pod_decoder import PodDecoder
 from moorage.scheduler.watched_kinds import custom_kind, custom_kinds, needed_kinds, read_custom
 
 NewInformer = Callable[..., Informer[Any]]
@@ -49,6 +50,10 @@ def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes
     return decoded
 
 
+def _decode(kind: type[Object], *, keeps_whole: bool) -> Decode[Any]:
+    return PodDecoder() if kind is Pod and not keeps_whole else decoder(kind, keeps_whole=keeps_whole)
+
+
 class SchedulerInformers:
     """Informers of every kind that the enabled plugins read, connected to the event handlers."""
 
@@ -73,7 +78,7 @@ class SchedulerInformers:
             client,
             kinds.POD,
             clock,
-            decode=decoder(Pod, keeps_whole=keeps_whole),
+            decode=_decode(Pod, keeps_whole=keeps_whole),
             query=_UNFINISHED,
             random=random,
         )
@@ -107,7 +112,7 @@ class SchedulerInformers:
         self._keeps_whole = is_wanted
         changed = [each for each in self.informers if KINDS.get(each.kind.name) in KEEPING]
         for informer in changed:
-            informer.relist_with(decoder(KINDS[informer.kind.name], keeps_whole=is_wanted))
+            informer.relist_with(_decode(KINDS[informer.kind.name], keeps_whole=is_wanted))
         return changed
 
     def custom(self, name: str) -> list[Manifest]:

@@ -1,0 +1,88 @@
+"""Pods decoded with shared specs are what they are when decoded one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from moorage.api.pod import Pod
+from moorage.client.watch_events import read_event
+from moorage.scheduler import pod_decoder
+from moorage.scheduler.informers import decoder
+from moorage.scheduler.pod_decoder import PodDecoder
+
+METADATA = {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "7"}
+CONTAINERS = [{"name": "c", "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}}}]
+LAST = {"schedulerName": "other"}
+
+SPECS: dict[str, Any] = {
+    "without a node": {"containers": CONTAINERS, **LAST},
+    "on a node": {"containers": CONTAINERS, "nodeName": "a", **LAST},
+    "with the node last": {"containers": CONTAINERS, "nodeName": "a"},
+    "on a node without a name": {"containers": CONTAINERS, "nodeName": "", **LAST},
+    "with a label of that name": {"nodeSelector": {"nodeName": "b", "x": "y"}, **LAST},
+    "with such a label and on a node": {"nodeSelector": {"nodeName": "b", "x": "y"}, "nodeName": "a", **LAST},
+    "with the same label and node": {"nodeSelector": {"nodeName": "a", "x": "y"}, "nodeName": "a", **LAST},
+    "on a node whose name is escaped": {"nodeName": 'a",', **LAST},
+    "with a name in a text": {
+        "containers": [{"name": "c", "image": '"nodeName":"b",'}],
+        "nodeName": "a",
+        **LAST,
+    },
+    "with nulls": {"containers": None, "nodeSelector": None, "nodeName": "a", **LAST},
+    "null": None,
+}
+STATUSES: dict[str, Any] = {
+    "pending": {"phase": "Pending"},
+    "with nulls": {"phase": "Running", "conditions": None},
+}
+
+
+def encoded(spec: Any, status: Any = None) -> bytes:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": METADATA, "spec": spec, "status": status or {}}
+    return msgspec.json.encode(pod)
+
+
+def decoded(pods: PodDecoder, raw: bytes) -> Pod:
+    event = read_event(pods, "ADDED", raw)
+    assert event.head is not None
+    assert event.head.metadata.resource_version == "7"
+    return pods.decode(event.head, raw)
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_any_spec_is_decoded_as_it_is_without_others(status: str) -> None:
+    pods, plain = PodDecoder(), decoder(Pod)
+    for spec in [*SPECS.values(), *SPECS.values()]:
+        raw = encoded(spec, STATUSES[status])
+        assert decoded(pods, raw) == plain(raw), spec
+
+
+def test_a_pod_that_is_bound_keeps_its_spec_but_for_the_node() -> None:
+    pods = PodDecoder()
+    before, bound = (decoded(pods, encoded(SPECS[case])) for case in ("without a node", "on a node"))
+    assert bound.spec == replace(before.spec, node_name="a")
+    assert bound.spec.containers is before.spec.containers, "decoded once"
+
+
+def test_many_specs_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = PodDecoder()
+    raw = [encoded({"nodeSelector": {"x": str(number)}}) for number in range(3)]
+    monkeypatch.setattr(
+        pod_decoder, "_MAX_KEPT_BYTES", len(msgspec.json.encode({"nodeSelector": {"x": "0"}})) * 2
+    )
+    first = decoded(pods, raw[0]).spec
+    decoded(pods, raw[1])
+    assert decoded(pods, raw[0]).spec is first
+    decoded(pods, raw[2])
+    assert decoded(pods, raw[0]).spec is first, "the least recently used one was dropped"
+    decoded(pods, raw[1])
+    decoded(pods, raw[2])
+    assert decoded(pods, raw[0]).spec is not first
+
+
+def test_what_is_no_pod_is_no_event() -> None:
+    assert read_event(PodDecoder(), "ADDED", b'{"metadata":{"name":7}}').head is None
