@@ -29,7 +29,7 @@ BIND = f"{LOOP};moorage/scheduler/schedule_one.py:ScheduleOne._bind"
         (f"{BIND};moorage/http/client_transport.py:HttpTransport.handle", "bind"),
         (f"{BIND};moorage/scheduler/pod_events.py:PodEventRecorder.scheduled", "events"),
         (f"{LOOP};moorage/services/event_broadcaster.py:Broadcaster._write_all", "events"),
-        (f"{LOOP};moorage/http/client_connection.py:HttpClientConnection.data_received", "http"),
+        (f"{LOOP};moorage/http/client_connection.py:HttpClientConnection.buffer_updated", "http"),
     ],
 )
 def test_stacks_belong_to_parts(stack: str, part: str) -> None:

@@ -86,16 +86,40 @@ class Tap(asyncio.Transport):
         self.is_open.set()
 
 
+def receive(connection: HttpClientConnection, data: bytes) -> None:
+    """Have a connection receive data, as an event loop does."""
+    connection.get_buffer(len(data))[: len(data)] = data
+    connection.buffer_updated(len(data))
+
+
 async def opened() -> tuple[Tap, HttpClientConnection, Stream]:
     """A stream that has begun."""
     tap, connection = Tap(), HttpClientConnection()
     connection.connection_made(tap)
     asking = asyncio.ensure_future(connection.ask(b"GET", True, 60.0))
     await asyncio.sleep(0)
-    connection.data_received(HEAD)
+    receive(connection, HEAD)
     stream = (await asking).body
     assert not isinstance(stream, bytes)
     return tap, connection, stream
+
+
+def test_all_that_a_connection_receives_comes_through_its_one_buffer() -> None:
+    async def scenario() -> None:
+        connection = HttpClientConnection()
+        connection.connection_made(Tap())
+        size = len(connection.get_buffer(-1))
+        body = b"".join(str(number).encode() for number in range(size))
+        answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+        asking = asyncio.ensure_future(connection.ask(b"GET", False, 60.0))
+        await asyncio.sleep(0)
+        for start in range(0, len(answer), size):
+            receive(connection, answer[start : start + size])
+        assert (await asking).body == body, "though later data has overwritten it in the buffer"
+        assert connection.get_buffer(-1).obj is connection.get_buffer(2 * size).obj
+        connection.connection_lost(None)
+
+    asyncio.run(scenario())
 
 
 def test_a_stream_on_which_much_comes_is_left_alone_between_beats() -> None:
@@ -104,11 +128,11 @@ def test_a_stream_on_which_much_comes_is_left_alone_between_beats() -> None:
         pieces = aiter(stream)
         read = b""
         while tap.is_open.is_set():
-            connection.data_received(b"1\r\nx\r\n")
+            receive(connection, b"1\r\nx\r\n")
             read += await anext(pieces)
         assert len(read) >= MAX_UNBATCHED - 1, "at first all is read as it comes"
         await tap.is_open.wait()
-        connection.data_received(b"1\r\ny\r\n")
+        receive(connection, b"1\r\ny\r\n")
         assert await anext(pieces) == b"y"
         connection.connection_lost(None)
 
@@ -119,7 +143,7 @@ def test_a_stream_that_breaks_between_two_beats_is_not_read_from_again() -> None
     async def scenario() -> None:
         tap, connection, stream = await opened()
         while tap.is_open.is_set():
-            connection.data_received(b"1\r\nx\r\n")
+            receive(connection, b"1\r\nx\r\n")
         connection.connection_lost(None)
         assert set(await anext(aiter(stream))) == set(b"x"), "what came before is still read"
         loop = asyncio.get_running_loop()

@@ -21,12 +21,18 @@ _MAX_BUFFERED_BYTES: Final = 1024 * 1024
 """Maximum bytes of a stream that are read ahead before reading pauses."""
 _BATCH_WINDOW_SECONDS: Final = 0.004
 """Batch window for reading busy streams, in seconds: larger reads cost less per byte."""
+_BUFFER_BYTES: Final = 64 * 1024
+"""Size of a connection's receive buffer. Few of its pages are used where answers are small."""
 _OK: Final = range(200, 300)
 _CREATED: Final = 201
 
 
-class HttpClientConnection(asyncio.Protocol):
-    """One connection to a server."""
+class HttpClientConnection(asyncio.BufferedProtocol):
+    """One connection to a server.
+
+    It has its own buffer: without one, uvloop allocates 256 KiB for every read over TLS, which can take
+    longer than decrypting a small answer.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -34,6 +40,7 @@ class HttpClientConnection(asyncio.Protocol):
         self.on_header: Callable[[bytes, bytes], None] = self._headers.__setitem__
         """Called by the parser for every header of an answer: no Python function, there are many."""
         self._parser = httptools.HttpResponseParser(self)
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._answers: deque[asyncio.Future[Response]] = deque()
         """The pending requests, in order."""
         self._all_answered: Callable[[], None] | None = None
@@ -143,14 +150,18 @@ class HttpClientConnection(asyncio.Protocol):
         """The connection is established."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's are not subclasses.
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where data is to be received."""
+        return self._buffer
+
+    def buffer_updated(self, size: int) -> None:
         """Data was received."""
         if not self._answers and self._stream is None:
             self.abort()  # An answer without a request.
             return
         self._received_at = self._loop.time()
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(self._buffer[:size])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(AnswerLost(f"the server does not speak HTTP: {error}"))
         if self._stream is not None:
