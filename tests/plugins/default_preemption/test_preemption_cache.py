@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
@@ -453,3 +454,22 @@ def test_a_pod_does_not_count_against_itself_on_the_node_it_is_nominated_to() ->
         "1 Insufficient cpu, 19 No preemption victims found for incoming pod."
     )
     assert room.preempt("boss")[0] == "n0"
+
+
+def test_a_pod_that_gets_the_labels_of_a_budget_is_spared() -> None:
+    cluster = Cache([make_node(name, allocatable=ROOMY) for name in NODE_NAMES[:2]])
+    pods = [make_pod(f"pod-{name}", uid=name, on=name, requests={"cpu": "2"}) for name in NODE_NAMES[:2]]
+    for each in (*pods, budget("x", 0, "a")):
+        cluster.put(each)
+    framework, engine = remembering_framework(enough=2), Engine(seed=0)
+    nominated = []
+    for spared in pods:
+        for each in pods:
+            labels = {"app": "a"} if each is spared else {}
+            cluster.put(replace(each, metadata=replace(each.metadata, labels=labels)))
+        pod = make_pod("p", uid="p", **TEMPLATES[0])
+        arranged = engine.decide(framework, pod, cluster.snapshot()).post_filter
+        assert arranged is not None
+        arranged.done()
+        nominated.append(arranged.nominated_node)
+    assert nominated == [NODE_NAMES[1], NODE_NAMES[0]]
