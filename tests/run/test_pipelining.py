@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.client.kinds import NODE, POD
 from moorage.http.transport import Request, Response, Transport

@@ -52,7 +52,8 @@ class AuthenticatedTransport:
         """The response; after a 401 the request is retried once with renewed credentials."""
         if not self._credentials.is_fixed:
             return self._handle_renewing(request)
-        self._show()
+        if self._credentials.headers is not self._shown:
+            self._show()
         return self._transport.handle(request)
 
     async def _handle_renewing(self, request: Request) -> Response:

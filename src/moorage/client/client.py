@@ -8,6 +8,7 @@ unknown whether the request was carried out (`AnswerLost`).
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Coroutine, Mapping
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlencode
@@ -34,6 +35,8 @@ _SUCCESSFUL: Final = range(200, 300)
 _DONE: Final = (200, 201)
 """Status codes with which an API server confirms the creation of a subresource."""
 _SHOWN_BYTES: Final = 100
+_KEPT_CONFIRMATIONS: Final = 4
+"""Number of bodies that are not decoded again: a server confirms all bindings in the same words."""
 _UNREADABLE: Final = (ValueError, RecursionError)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -49,6 +52,7 @@ class _Status(msgspec.Struct):
 _decode_status = msgspec.json.Decoder(_Status).decode
 
 
+@lru_cache(maxsize=_KEPT_CONFIRMATIONS)
 def _says_success(body: bytes) -> bool:
     try:
         decoded = _decode_status(body)

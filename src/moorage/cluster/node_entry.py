@@ -35,8 +35,11 @@ class NodeEntry:
         self.name = name
         self.node: Node | None = None
         self.pods = PodsOnNode()
-        self.moves: list[tuple[PodInfo, bool]] | None = None
-        """The pods added (True) and removed (False) since the last snapshot, in order; None: not known."""
+        self.moves: list[tuple[str, PodInfo, bool]] | None = None
+        """The pods added (True) and removed (False) since the last snapshot, by uid and in order.
+
+        None: not known.
+        """
         self.has_departures = True
         """Whether pods may have been removed since the last snapshot."""
         self.requested: Mapping[str, int] = {}
@@ -51,20 +54,20 @@ class NodeEntry:
         """Add a pod."""
         self.pods.append(uid, info)
         self._count(info, 1)
-        self._note(info, True)
+        self._note(uid, info, True)
 
     def remove(self, uid: str) -> None:
         """Remove a pod."""
         info = self.pods.remove(uid)
         self._count(info, -1)
-        self._note(info, False)
+        self._note(uid, info, False)
         self.has_departures = True
 
     def relabel(self, uid: str, info: PodInfo) -> None:
         """Replace a pod by a version that differs in labels only."""
-        self._note(self.pods.remove(uid), False)
+        self._note(uid, self.pods.remove(uid), False)
         self.pods.append(uid, info)
-        self._note(info, True)
+        self._note(uid, info, True)
 
     def written(self) -> None:
         """The snapshot has the node's pods as they are now."""
@@ -76,9 +79,9 @@ class NodeEntry:
         self.moves = None
         self.has_departures = True
 
-    def _note(self, info: PodInfo, is_added: bool) -> None:
+    def _note(self, uid: str, info: PodInfo, is_added: bool) -> None:
         if self.moves is not None:
-            self.moves.append((info, is_added))
+            self.moves.append((uid, info, is_added))
             if len(self.moves) > _MAX_MOVES:
                 self.forget_moves()
 

@@ -151,7 +151,7 @@ class Snapshot:
                 self.pods.remove(uid)
             self._pods_of[row] = PodsOnNode()
             return
-        for uid in {info.pod.uid for info, is_added in entry.moves if not is_added}:
+        for uid in {uid for uid, _, is_added in entry.moves if not is_added}:
             known, now = here.get(uid), entry.pods.get(uid)
             # The load is shared only if all but the labels is equal.
             if known is not None and (now is None or now.load is not known.load):
@@ -256,26 +256,25 @@ class Snapshot:
         moves = entry.moves
         is_new = moves is None
         if moves is None:
-            moves = [(info, True) for info in entry.pods.infos]
+            moves = [(info.pod.uid, info, True) for info in entry.pods.infos]
         self._move_pods(row, moves)
         entry.written()
         self.requested[row] = entry.requested
         self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
-        holders = [info for info, _ in moves if info.holds]
+        holders = [info for _, info, _ in moves if info.holds]
         if is_new or holders:
             self._write_held(row, entry, None if is_new else holders)
 
-    def _move_pods(self, row: int, moves: Sequence[tuple[PodInfo, bool]]) -> None:
+    def _move_pods(self, row: int, moves: Sequence[tuple[str, PodInfo, bool]]) -> None:
         """Add pods to a row and remove others, in order."""
         here = self._pods_of[row]
-        for info, is_added in moves:
+        for uid, info, is_added in moves:
             if is_added:
-                here.append(info.pod.uid, info)
+                here.append(uid, info)
             else:
-                here.remove(info.pod.uid)
-        for info, is_added in moves:
-            uid = info.pod.uid
+                here.remove(uid)
+        for uid, info, is_added in moves:
             if not is_added or here.get(uid) is not info:
                 continue
             if uid in self.pods:

@@ -165,7 +165,7 @@ class HttpClientConnection(asyncio.BufferedProtocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(AnswerLost(f"the server does not speak HTTP: {error}"))
         if self._stream is not None:
-            self._stream.rest()
+            self._stream.received()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is closed; an incomplete answer fails."""
@@ -265,17 +265,19 @@ class BodyStream(Stream):
             return
         self._pieces.append(piece)
         self._buffered_bytes += len(piece)
-        self._read_or_wait()
-        self._wake()
 
-    def rest(self) -> None:
+    def received(self) -> None:
         """The socket was drained: on a busy stream, reading pauses until the batch window ends."""
-        if not self._is_paused and not self._has_ended:
+        if self._has_ended:
+            return
+        if not self._is_paused:
             seconds = self._batch_window.wait_seconds(self._loop.time())
             if seconds:
                 self._is_paused = True
                 self._loop.call_later(seconds, self._resume_reading)
-                self._read_or_wait()
+        self._read_or_wait()
+        if self._pieces:
+            self._wake()
 
     def _resume_reading(self) -> None:
         self._is_paused = False

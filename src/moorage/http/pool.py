@@ -39,6 +39,7 @@ class ConnectionPool:
     def __init__(self, endpoint: Endpoint, connect_seconds: float) -> None:
         url = urlsplit(endpoint.url)
         assert url.hostname, endpoint.url
+        self._loop = asyncio.get_running_loop()
         self._endpoint = endpoint
         self._host = url.hostname
         self._port = url.port or (443 if endpoint.tls else 80)
@@ -48,7 +49,7 @@ class ConnectionPool:
 
     def take_idle(self) -> HttpClientConnection | None:
         """An open connection that is idle."""
-        oldest = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        oldest = self._loop.time() - _IDLE_SECONDS
         while self._idle:
             connection = self._idle.pop()
             if connection.is_reusable and connection.idle_since >= oldest:
@@ -93,12 +94,11 @@ class ConnectionPool:
         return connection
 
     async def _opened(self) -> HttpClientConnection:
-        loop = asyncio.get_running_loop()
         tls = self._endpoint.tls
         name = (self._endpoint.server_name or self._host) if tls else None
         if self._endpoint.proxy_url:
             return await open_tunnel(self._endpoint.proxy_url, self._host, self._port, tls, name)
-        transport, connection = await loop.create_connection(
+        transport, connection = await self._loop.create_connection(
             HttpClientConnection, self._host, self._port, ssl=tls, server_hostname=name
         )
         _detect_dead_peers(transport.get_extra_info("socket"))

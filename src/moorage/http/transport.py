@@ -6,18 +6,18 @@ HTTP is one implementation; calling `handle` directly is another, and clients se
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+import msgspec
 
-@dataclass(slots=True)
-class Request:
+
+class Request(msgspec.Struct):
     """A client's request."""
 
     method: str
     path: str
     query: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     """Names in lower case; the last value of a repeated header."""
     body: bytes = b""
     repeated: Sequence[tuple[str, str]] = ()
@@ -45,14 +45,13 @@ class Stream(Protocol):
         return False
 
 
-@dataclass(slots=True)
-class Response:
+class Response(msgspec.Struct):
     """A server's answer."""
 
     status: int
     body: bytes | Stream
     content_type: str = "application/json"
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = {}
 
 
 class Transport(Protocol):

@@ -61,14 +61,14 @@ class MeasuredRequests(RequestObserver):
 
     def finished(self, request: Request, response: Response | None, seconds: float) -> None:
         """A request ended; streamed responses have no size or duration."""
-        if response is not None and not isinstance(response.body, bytes):
+        body = None if response is None else response.body
+        if body is not None and not isinstance(body, bytes):
             return
         cells = self._by_method.get(request.method) or self._cells(request.method)
         cells.duration.observe(seconds)
         cells.request_size.observe(len(request.body))
-        if response is not None:
-            assert isinstance(response.body, bytes)
-            cells.response_size.observe(len(response.body))
+        if body is not None:
+            cells.response_size.observe(len(body))
 
 
 def _code(status: int | None) -> str:
