@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -306,6 +307,26 @@ def test_templates_share_the_answers_of_plugins_that_read_equal_parts() -> None:
         pod = make_pod("p", requests={"cpu": str(number + 1)}, node_selector={HOSTNAME: "a"})
         engine.decide(framework, pod, snapshot)
     assert Counter(called) == {"TaintToleration": 1, "NodeAffinity": 1, "NodeResourcesFit": 3}
+
+
+@pytest.mark.parametrize(("weight", "dtype"), [(1, np.int16), (400, np.int32), (1 << 28, np.int64)])
+def test_totals_take_no_more_bytes_than_the_weights_of_plugins_need(weight: int, dtype: type[Any]) -> None:
+    framework = make_framework("NodeResourcesFit", "NodeResourcesBalancedAllocation")
+    for call in framework.at("score"):
+        object.__setattr__(call, "weight", weight)
+    cache = Cache(make_node(f"n{number}") for number in range(20))
+    for number in range(30):
+        cache.put_pod(make_pod(f"p{number}", uid=str(number), on=f"n{number % 7}", requests={"cpu": "500m"}))
+    pod, snapshot = make_pod("p", requests={"cpu": "1", "memory": "3Gi"}), cache.snapshot()
+    scores, expected = (
+        Engine(remembers=remembers).decide(framework, pod, snapshot).scores for remembers in (True, False)
+    )
+    assert scores is not None
+    assert expected is not None
+    assert scores.totals.dtype == dtype
+    assert scores.totals.tolist() == expected.totals.tolist()
+    for plugin, points in expected.by_plugin.items():
+        assert scores.by_plugin[plugin].tolist() == points.tolist()
 
 
 def _asked_of_nodes(framework: Framework) -> list[tuple[str, str]]:

@@ -44,10 +44,13 @@ def nodes_of_size(draw: st.DrawFn, largest: int) -> Node:
 
 def usage_of(pairs: list[tuple[Node, Node]], dtype: Any) -> ResourceUsage:
     allocatable = np.array([[node[lane][0] for node in pairs] for lane in (0, 1)], np.int64).astype(dtype)
-    weights = np.maximum(1 * (allocatable[0] != 0) + 3 * (allocatable[1] != 0), 1).astype(dtype)
+    weights = np.maximum(1 * (allocatable[0] != 0) + 3 * (allocatable[1] != 0), 1)
     free = np.array([[node[lane][0] - node[lane][1] for node in pairs] for lane in (0, 1)], np.int64)
     divisor = np.maximum(allocatable, 1)
-    return ResourceUsage(list(allocatable), list(divisor), list(free.astype(dtype)), weights, len(pairs))
+    free = (free if dtype is np.float64 else np.maximum(free, 0)) * 100
+    min_free = [float(lane.min()) for lane in free]
+    amounts = list(allocatable), list(divisor), list(free.astype(dtype))
+    return ResourceUsage(*amounts, weights, len(pairs), min_free, 100)
 
 
 @pytest.mark.hypothesis
@@ -101,7 +104,7 @@ def test_the_balance_without_a_pod_is_kept_while_few_nodes_change(monkeypatch: p
     evaluated = []
     work_out = balanced_allocation._balance
 
-    def counting(usage: ResourceUsage, requests: Sequence[int]) -> NDArray[np.int64]:
+    def counting(usage: ResourceUsage, requests: Sequence[int]) -> NDArray[np.int16]:
         evaluated.append(usage.count)
         return work_out(usage, requests)
 
@@ -148,10 +151,12 @@ def test_free_columns_follow_pods_and_nodes() -> None:
         snapshot = cache.snapshot()
         kept, fresh = FreeColumns.of(snapshot), FreeColumns()
         fresh._fill(snapshot)
-        for name in ("allocatable", "divisor", "free", "free_scoring", "free_pods"):
+        for name in ("allocatable", "allocated", "divisor", "free", "free_scoring", "free_pods"):
             assert np.array_equal(getattr(kept, name), getattr(fresh, name)), name
         assert kept.is_exact == fresh.is_exact
-        assert all(bound <= least for bound, least in zip(kept._min_free, fresh._min_free, strict=True))
+        for name in ("min_free", "min_free_scoring"):
+            bounds = zip(getattr(kept, name), getattr(fresh, name), strict=True)
+            assert all(bound <= least for bound, least in bounds), name
         assert kept.is_even((0, 1)) == fresh.is_even((0, 1))
 
     check()
@@ -192,6 +197,13 @@ def test_nodes_that_all_have_room_are_not_compared_one_by_one() -> None:
     assert compared([0, 0, 0]), "the bound is not known to be higher yet"
     assert fit.filter(CycleState(), pod, Nodes(cache.snapshot())).codes is None
     assert not compared([0, 0, 0])
+
+
+def test_what_is_left_is_not_compared_with_zero_where_all_nodes_have_room() -> None:
+    free, divisor = [np.array([-5.0, 300.0])], [np.array([4.0, 4.0])]
+    usage = ResourceUsage(divisor, divisor, free, 1, 2, [100.0], 100)
+    assert usage.left(0, 1).tolist() == [-105.0, 200.0], "the bound says that no node has less than 100 free"
+    assert usage.left(0, 2).tolist() == [0.0, 100.0]
 
 
 def test_nodes_are_not_sorted_by_the_resources_they_have(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,12 +28,30 @@ from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.framework.runtime.scores import ScoreTable
 
 _NEVER: Final = -1
-_MAX_INT32_WEIGHTS: Final = ((1 << 31) - 1) // MAX_SCORE
-"""Sum of plugin weights up to which every total fits in an int32."""
+_NO_TOTALS: Final = np.zeros(0, np.int16)
+_TOTAL_TYPES: Final = [(np.iinfo(each).max // MAX_SCORE, each) for each in (np.int16, np.int32, np.int64)]
+"""The types of totals, with the sum of plugin weights up to which every total fits."""
 
 
 class CachedScores:
     """The scores of one profile's plugins for one equivalence class."""
+
+    __slots__ = (
+        "_constant",
+        "_dependencies",
+        "_images_seen",
+        "_kept",
+        "_nodes_seen",
+        "_open",
+        "_plan",
+        "_plugins",
+        "_seen",
+        "_shared",
+        "_snapshot",
+        "_summed",
+        "_totals",
+        "_varying",
+    )
 
     def __init__(
         self,
@@ -54,7 +72,7 @@ class CachedScores:
         self._shared = shared
         self._seen = self._nodes_seen = self._images_seen = _NEVER
         self._plan: ScorePlan | None = None
-        self._totals: NDArray[Any] = np.zeros(0, np.int32)
+        self._totals: NDArray[Any] = _NO_TOTALS
         """For each row the weighted sum of the scores that do not depend on which nodes are feasible."""
         self._summed: Mapping[str, PluginCall] = {}
         """The plugins whose scores are kept in the totals alone: they depend on the pods on a node."""
@@ -147,20 +165,20 @@ class CachedScores:
             if call.plugin not in self._summed:
                 self._kept[call.plugin] = self._kept_scores(call, cycle, pod)
         self._find_parts(plan)
-        totals = np.full(len(nodes), self._constant, np.int64)
+        total_type = next(each for max_weight, each in _TOTAL_TYPES if plan.cached_weight <= max_weight)
+        totals: NDArray[Any] = np.full(len(nodes), self._constant, total_type)
         for kept, weight in self._varying:
             totals += kept.raw * weight
         for call in self._summed.values():
             totals += self._weighted(call, cycle, pod, nodes)
-        fits_int32 = sum([call.weight for call in plan.cached]) <= _MAX_INT32_WEIGHTS
-        self._totals = totals.astype(np.int32) if fits_int32 else totals
+        self._totals = totals
 
     def _kept_scores(self, call: PluginCall, cycle: CycleState, pod: Pod) -> NodeScores:
         """The scores of all nodes by a plugin whose scores are kept."""
         answers = self._shared.get(call.plugin)
         if answers is not None:
             return answers.score(call, cycle, pod)
-        raw = np.array(call.score(cycle, pod, Nodes(self._snapshot)))
+        raw = np.array(call.score(cycle, pod, Nodes(self._snapshot)), np.int64)
         kept = NodeScores(self._dependencies[call.plugin], raw, self._normalizes(call))
         self._find_constant(call, kept, cycle, pod)
         return kept

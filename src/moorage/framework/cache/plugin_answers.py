@@ -150,7 +150,7 @@ class PluginAnswers:
         images = snapshot.images.version if self.depends_on.images else _NEVER
         scores = self._scores
         if scores is None or position != self._scores_seen or images != self._images_seen:
-            raw = call.score(cycle, pod, Nodes(snapshot))
+            raw = call.score(cycle, pod, Nodes(snapshot)).astype(np.int64, copy=False)
             scores = self._scores = NodeScores(self.depends_on, raw, normalizes(self._plugin))
             scores.find_constant(call, self._plugin, cycle, pod, snapshot)
             if scores.constant is not None:

@@ -96,12 +96,14 @@ class ScorePlan:
 
     active: all of them. cached: those that are cached.
     by_pods: of the cached ones, those that depend on the pods on a node.
+    cached_weight: the sum of the weights of the cached ones.
     max_changed_share: the share of nodes up to which only those that changed are scored again.
     """
 
     active: Calls
     cached: Calls
     by_pods: Calls
+    cached_weight: int
     max_changed_share: float
 
 
@@ -208,7 +210,8 @@ class ProfilePlan:
         active = self._active("score")
         cached = tuple(call for call in active if call.plugin in self._cached)
         by_pods = tuple(call for call in cached if call.plugin in self._by_pods)
-        return ScorePlan(active, cached, by_pods, self._changed_share(cached))
+        cached_weight = sum(call.weight for call in cached)
+        return ScorePlan(active, cached, by_pods, cached_weight, self._changed_share(cached))
 
     def _changed_share(self, cached: Calls) -> float:
         has_outside = any(call.plugin in self.profile.outside for call in cached)

@@ -149,7 +149,7 @@ class PluginCall:
     # Scores
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        """Call a score plugin for nodes; the scores are not normalised yet."""
+        """Call a score plugin for nodes; the scores are not normalised yet. They are int64 or int16."""
         return self._integers(self(cycle, pod, nodes), len(nodes))
 
     def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
@@ -167,9 +167,11 @@ class PluginCall:
         normalize = getattr(plugin, "normalize_score", None)
         if normalize is not None:
             call = PluginCall(self.plugin, "normalize_score", normalize)
-            scores = call._integers(call(cycle, pod, nodes, scores), len(nodes))
+            answer = call(cycle, pod, nodes, scores.astype(np.int64, copy=False))
+            scores = call._integers(answer, len(nodes))
         if type(plugin).__module__.startswith(_OURS):
             return scores
+        scores = scores.astype(np.int64, copy=False)
         # Seen as unsigned, negative scores are larger than all others: one comparison finds both.
         if (scores.view(np.uint64) > MAX_SCORE).any():
             low, high = int(scores.min()), int(scores.max())
@@ -178,14 +180,14 @@ class PluginCall:
         return scores
 
     def weighted(self, plugin: Any, cycle: CycleState, pod: Pod, nodes: Nodes, scores: Scores) -> Scores:
-        """Scores multiplied by the plugin's weight."""
+        """Scores multiplied by the plugin's weight; a product may not fit in an int16."""
         normalised = self.normalised(plugin, cycle, pod, nodes, scores)
-        return normalised if self.weight == 1 else normalised * self.weight
+        return normalised if self.weight == 1 else np.multiply(normalised, self.weight, dtype=np.int64)
 
     def _integers(self, scores: Any, count: int) -> Scores:
         array: NDArray[Any] = np.asarray(scores)
         if array.shape == (count,) and array.dtype.kind in "iub":
-            return array.astype(np.int64, copy=False)
+            return array if array.dtype == np.int16 else array.astype(np.int64, copy=False)
         for each in array.flat:
             if isinstance(each, Status):
                 raise self._no_score(each)

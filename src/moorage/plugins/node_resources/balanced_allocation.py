@@ -24,6 +24,7 @@ from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.node_resources.usage import (
+    SCORE_TYPE,
     Amounts,
     ResourceUsage,
     ScoredRequests,
@@ -32,7 +33,8 @@ from moorage.plugins.node_resources.usage import (
     whole_columns,
 )
 
-_HALF = MAX_SCORE // 2
+_NEUTRAL: Final = MAX_SCORE // 2 * 3
+"""Twice the score of a node whose balance stays the same."""
 _FEW_ROWS: Final = 8
 """Number of nodes up to which one node at a time is faster than columns."""
 _WANTED: StateKey[ScoredRequests] = StateKey("NodeResourcesBalancedAllocation/score")
@@ -68,12 +70,11 @@ class NodeResourcesBalancedAllocation:
         """From 50 (worse balanced than before) to 100 (better)."""
         wanted = cycle.read_or(_WANTED, lambda: self._wanted(pod))
         if not wanted.is_anything:
-            return np.zeros(len(nodes), np.int64)
+            return np.zeros(len(nodes), SCORE_TYPE)
         view = whole_columns(nodes)
         usage = self._scored.usage(view, wanted)
         scores = _balance(usage, wanted.requests)
-        scores -= self._before.of(view, wanted, usage)
-        scores += 3 * _HALF
+        scores += self._before.of(view, wanted, usage)
         scores >>= 1
         return picked(scores, view, nodes)
 
@@ -88,22 +89,23 @@ class NodeResourcesBalancedAllocation:
         for _, allocatable, allocated, requested in self._scored.usages_of(node, wanted):
             after.append(float(requested) / float(allocatable))
             before.append(float(allocated) / float(allocatable))
-        return (_balance_of(after) - _balance_of(before) + 3 * _HALF) // 2
+        return (_balance_of(after) + _NEUTRAL - _balance_of(before)) // 2
 
 
 class _BalanceColumn:
     """The balance of all nodes without a new pod, computed again where pods or nodes have changed.
 
-    It is kept for pods that request no extended resource: for these, the same resources count.
+    It is kept as its difference to `_NEUTRAL`, for pods that request no extended resource: for these, the
+    same resources count.
     """
 
     def __init__(self, scored: ScoredResources) -> None:
         self._scored = scored
         self._reader = RowReader()
-        self._column = np.zeros(0, np.int64)
+        self._column = np.zeros(0, SCORE_TYPE)
 
-    def of(self, nodes: Nodes, wanted: ScoredRequests, usage: ResourceUsage) -> NDArray[np.int64]:
-        """The balance of each node. Shape (nodes,)."""
+    def of(self, nodes: Nodes, wanted: ScoredRequests, usage: ResourceUsage) -> NDArray[np.int16]:
+        """`_NEUTRAL` less the balance of each node. Shape (nodes,)."""
         if nodes.rows is not None or nodes.hypothetical_pods is not None or not wanted.is_node_local:
             return _balance_without(usage)
         snapshot = nodes.snapshot
@@ -113,13 +115,14 @@ class _BalanceColumn:
         else:
             for row in rows:
                 usages = self._scored.usages_of(NodeView(snapshot, row), wanted)
-                self._column[row] = _balance_of([float(used) / float(of) for _, of, used, _ in usages])
+                balance = _balance_of([float(used) / float(of) for _, of, used, _ in usages])
+                self._column[row] = _NEUTRAL - balance
         return self._column
 
 
-def _balance_without(usage: ResourceUsage) -> NDArray[np.int64]:
-    """The balance of each node without a new pod. Shape (nodes,)."""
-    return _balance(usage, [0] * len(usage.free))
+def _balance_without(usage: ResourceUsage) -> NDArray[np.int16]:
+    """`_NEUTRAL` less the balance of each node without a new pod. Shape (nodes,)."""
+    return _NEUTRAL - _balance(usage, [0] * len(usage.free))
 
 
 def _balance_of(fractions: list[float]) -> int:
@@ -135,15 +138,15 @@ def _balance_of(fractions: list[float]) -> int:
     return int((1.0 - deviation) * MAX_SCORE)
 
 
-def _balance(usage: ResourceUsage, requests: Sequence[int]) -> NDArray[np.int64]:
+def _balance(usage: ResourceUsage, requests: Sequence[int]) -> NDArray[np.int16]:
     """100 for equal fractions of every resource in use, less the more they deviate. Shape (nodes,)."""
     if len(requests) < 2:
-        return np.full(usage.count, MAX_SCORE, np.int64)
+        return np.full(usage.count, MAX_SCORE, SCORE_TYPE)
     fractions = [_fraction(usage, lane, request) for lane, request in enumerate(requests)]
     deviation = _deviation(fractions, usage.allocatable)
     np.subtract(1.0, deviation, out=deviation)
     deviation *= MAX_SCORE
-    return deviation.astype(np.int64)
+    return deviation.astype(SCORE_TYPE)
 
 
 def _fraction(usage: ResourceUsage, lane: int, request: int) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ it counts as 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +29,8 @@ _FEW_ROWS: Final = 32
 """Number of changed rows up to which they are written one at a time."""
 _MANY_PODS: Final = 1 << 62
 _NEVER: Final = -1
+SCORING_SCALE: Final = 100
+"""Amounts for scoring are kept as hundredths: their quotients are percents."""
 _SCORING_LANES: Final = 2
 """cpu and memory: pods without a request of these count with a default for scoring."""
 
@@ -37,31 +40,37 @@ class FreeColumns:
 
     __slots__ = (
         "_even",
-        "_min_free",
+        "_nodes_seen",
         "_seen",
         "allocatable",
+        "allocated",
         "divisor",
         "free",
         "free_pods",
         "free_scoring",
         "is_exact",
+        "min_free",
+        "min_free_scoring",
     )
 
     def __init__(self) -> None:
-        self._seen = _NEVER
+        self._seen = self._nodes_seen = _NEVER
         self._even: dict[tuple[int, ...], bool] = {}
         self.is_exact = False
         """Whether all amounts are within `EXACT_MAX`."""
         self.allocatable: list[NDArray[np.float64]] = []
         self.divisor: list[NDArray[np.float64]] = []
         """The allocatable amount, 1 where that is 0."""
+        self.allocated: list[NDArray[np.float64]] = []
         self.free: list[NDArray[np.float64]] = []
         self.free_scoring: list[NDArray[np.float64]] = []
-        """What is free if pods that request no cpu or memory count with a default."""
+        """What is free if pods that request no cpu or memory count with a default; times `SCORING_SCALE`."""
         self.free_pods: NDArray[np.int64] = np.zeros(0, np.int64)
         """Number of pods that each node takes in addition. Shape (nodes,)."""
-        self._min_free: list[float] = []
+        self.min_free: list[float] = []
         """A lower bound of what is free on any node: by resource, and of pods (`PODS_LANE`)."""
+        self.min_free_scoring: list[float] = []
+        """The same of `free_scoring`."""
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> FreeColumns:
@@ -74,19 +83,22 @@ class FreeColumns:
     def _catch_up(self, snapshot: Snapshot) -> None:
         log = snapshot.load_changes
         rows = None if self._seen == _NEVER else log.since(self._seen)
-        if rows is None or len(rows) > _FEW_ROWS or not all(self._write(snapshot, row) for row in rows):
+        if rows is None or len(rows) > _FEW_ROWS or not self._have_same(snapshot, rows):
             self._fill(snapshot)
-        self._seen = log.position
+        else:
+            for row in rows:
+                self._write(snapshot, row)
+        self._seen, self._nodes_seen = log.position, snapshot.node_changes.position
 
     def below(self, lane: int, free: NDArray[Any], amount: int, nodes: Nodes) -> NDArray[np.bool_] | None:
         """Which nodes have less than an amount free; None: none of them. free: the column of the lane."""
-        if self._min_free[lane] >= amount:
+        if self.min_free[lane] >= amount:
             return None
         is_below = nodes.pick(free) < amount
         if is_below.any():
             return is_below
         if nodes.rows is None:
-            self._min_free[lane] = amount
+            self.min_free[lane] = amount
         return None
 
     def is_even(self, lanes: tuple[int, ...]) -> bool:
@@ -105,32 +117,46 @@ class FreeColumns:
         self.is_exact = all(column.max(initial=0) <= EXACT_MAX for column in allocatable)
         self.allocatable = [column.astype(np.float64) for column in allocatable]
         self.divisor = [column if column.all() else np.maximum(column, 1) for column in self.allocatable]
+        self.allocated = [column.astype(np.float64) for column in requested]
         self.free = [_difference(*each) for each in zip(allocatable, requested, strict=True)]
-        self.free_scoring = [_difference(*each) for each in zip(allocatable, scoring, strict=True)]
+        free_scoring = [_difference(*each) for each in zip(allocatable, scoring, strict=True)]
+        self.free_scoring = [np.multiply(each, SCORING_SCALE, out=each) for each in free_scoring]
         self.free_pods = snapshot.allowed_pods.values - snapshot.pod_count.values
-        self._min_free = [float(column.min(initial=np.inf)) for column in self.free]
-        self._min_free.append(float(self.free_pods.min(initial=_MANY_PODS)))
+        self.min_free = [float(column.min(initial=np.inf)) for column in self.free]
+        self.min_free.append(float(self.free_pods.min(initial=_MANY_PODS)))
+        self.min_free_scoring = [float(column.min(initial=np.inf)) for column in self.free_scoring]
         self._even.clear()
 
-    def _write(self, snapshot: Snapshot, row: int) -> bool:
-        """Write one row; False if what the node has is not the same, so that all must be written."""
+    def _have_same(self, snapshot: Snapshot, rows: Iterable[int]) -> bool:
+        """Whether the nodes of changed rows have what they had."""
+        if self._nodes_seen == snapshot.node_changes.position:
+            return True
+        has = snapshot.allocatable.by_row
+        return all(
+            self.allocatable[lane][row] == has[row].get(name, 0)
+            for row in rows
+            for name, lane in NATIVE_LANES.items()
+        )
+
+    def _write(self, snapshot: Snapshot, row: int) -> None:
+        """Write what is free in one row."""
         has, used = snapshot.allocatable.by_row[row], snapshot.requested.by_row[row]
-        scoring = snapshot.scoring_requested.values
         for lane, name in enumerate(NATIVE_RESOURCES):
-            allocatable = has.get(name, 0)
-            if self.allocatable[lane][row] != allocatable:
-                return False
-            requested = used.get(name, 0)
-            self.free[lane][row] = free = allocatable - requested
-            if free < self._min_free[lane]:
-                self._min_free[lane] = free
+            allocatable, allocated = has.get(name, 0), used.get(name, 0)
+            free = free_scoring = allocatable - allocated
             if lane < _SCORING_LANES:
-                requested = int(scoring[lane, row])
-            self.free_scoring[lane][row] = allocatable - requested
+                free_scoring = allocatable - int(snapshot.scoring_requested.values[lane, row])
+            free_scoring *= SCORING_SCALE
+            self.allocated[lane][row] = allocated
+            self.free[lane][row] = free
+            self.free_scoring[lane][row] = free_scoring
+            if free < self.min_free[lane]:
+                self.min_free[lane] = free
+            if free_scoring < self.min_free_scoring[lane]:
+                self.min_free_scoring[lane] = free_scoring
         self.free_pods[row] = free = int(snapshot.allowed_pods.values[row] - snapshot.pod_count.values[row])
-        if free < self._min_free[PODS_LANE]:
-            self._min_free[PODS_LANE] = free
-        return True
+        if free < self.min_free[PODS_LANE]:
+            self.min_free[PODS_LANE] = free
 
 
 def _difference(has: NDArray[np.int64], used: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -6,17 +6,26 @@ Both give the same numbers, as a property test verifies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.config.args import LEAST_ALLOCATED, MOST_ALLOCATED, UtilizationShapePoint
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores
 from moorage.framework.runtime.go_arithmetic import round_half_away
-from moorage.plugins.node_resources.usage import Amounts, NodeUsage, ResourceUsage, ScoredRequests
+from moorage.plugins.node_resources.usage import (
+    SCORE_TYPE,
+    Amounts,
+    NodeUsage,
+    ResourceUsage,
+    ScoredRequests,
+)
 from moorage.plugins.utilization_shape import on_shape
 
 _FULL = 100
+_MAX_WEIGHTS: Final = np.iinfo(SCORE_TYPE).max // MAX_SCORE
+"""Sum of the weights of resources up to which sums of scores have the type of scores."""
 
 
 class AllocationScorer(Protocol):
@@ -39,16 +48,17 @@ class WeightedMean:
         """The scores of nodes for a pod. Shape (nodes,)."""
         total: Amounts | None = None
         amount_of = usage.used if self._most else usage.left
+        total_type = (
+            SCORE_TYPE if sum([weight for _, weight in wanted.resources]) <= _MAX_WEIGHTS else np.int64
+        )
         for lane, ((_, weight), request) in enumerate(zip(wanted.resources, wanted.requests, strict=True)):
-            percents = amount_of(lane, request)
-            percents *= MAX_SCORE
-            percents = _floor_divide(percents, usage.divisor[lane])
+            percents = _percents(amount_of(lane, request), usage.divisor[lane], total_type)
             if weight != 1:
                 percents *= weight
             total = percents if total is None else np.add(total, percents, out=total)
         if total is None:
-            return np.zeros(usage.count, np.int64)
-        return _floor_divide(total, usage.weights).astype(np.int64)
+            return np.zeros(usage.count, SCORE_TYPE)
+        return np.floor_divide(total, usage.weights).astype(SCORE_TYPE, copy=False)
 
     def on_one(self, resources: Sequence[NodeUsage]) -> int:
         """The score of a node."""
@@ -72,8 +82,7 @@ class RequestedToCapacity:
         """The scores of nodes for a pod. Shape (nodes,)."""
         total, weights = np.zeros((2, usage.count), np.int64)
         for lane, ((_, weight), request) in enumerate(zip(wanted.resources, wanted.requests, strict=True)):
-            percents = _floor_divide(usage.used(lane, request) * _FULL, usage.divisor[lane])
-            scored = self._table[percents.astype(np.intp)]
+            scored = self._table[_percents(usage.used(lane, request), usage.divisor[lane], np.intp)]
             is_counted = (scored > 0) & (usage.allocatable[lane] != 0)
             total += scored * weight * is_counted
             weights += weight * is_counted
@@ -91,11 +100,11 @@ class RequestedToCapacity:
         return int(mean) + (mean - int(mean) >= 0.5)
 
 
-def _floor_divide(amounts: Amounts, divisor: Amounts | int) -> Amounts:
-    """The quotients, rounded down, in the place of `amounts`; see `free_columns`."""
+def _percents(amounts: Amounts, divisor: Amounts, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    """The quotients of amounts in hundredths, rounded down; see `free_columns`. They replace `amounts`."""
     if amounts.dtype == np.int64:
-        return np.floor_divide(amounts, divisor, out=amounts)
-    return np.floor(np.divide(amounts, divisor, out=amounts), out=amounts)
+        return np.floor_divide(amounts, divisor, out=amounts).astype(dtype, copy=False)
+    return np.divide(amounts, divisor, out=amounts).astype(dtype)
 
 
 def strategy(kind: str, shape: tuple[UtilizationShapePoint, ...]) -> AllocationScorer:

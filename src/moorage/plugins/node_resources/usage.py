@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,18 @@ from moorage.api.resource_requests import countable, whole_units
 from moorage.cluster.columns import clipped
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
-from moorage.plugins.node_resources.free_columns import NATIVE_LANES, FreeColumns
+from moorage.plugins.node_resources.free_columns import NATIVE_LANES, SCORING_SCALE, FreeColumns
+
+SCORE_TYPE: Final = np.int16
+"""The type of scores: what is computed with them takes a quarter of the time that int64 takes."""
+_ZERO: Final = {"f": np.float64(0), "i": np.int64(0)}
+"""Zero by kind of amounts: comparing with a number of another type takes twice the time."""
 
 Amounts = NDArray[Any]
 """Amounts of a resource as float64 where that is exact, as int64 otherwise. Shape (nodes,)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ScoredRequests:
     """A pod's requests of the resources that count for scoring.
 
@@ -39,30 +45,41 @@ class ScoredRequests:
     """The index of each of them in `NATIVE_LANES`; empty if there is none, or one is not among these."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class ResourceUsage:
-    """What nodes have of the resources that count, and what is free of it; by resource."""
+    """What nodes have of the resources that count, and what is free of it; by resource.
+
+    scale: what is free is given as a multiple of this number.
+    """
 
     allocatable: Sequence[Amounts]
     divisor: Sequence[Amounts]
     """The allocatable amount, made safe to divide by where there is none."""
     free: Sequence[Amounts]
-    """The allocatable less the allocated amount; it may be negative."""
+    """The allocatable less the allocated amount, times `scale`; as a float it may be negative."""
     weights: Amounts | int
     """The sum of the weights of the resources a node has, at least 1; one number if it is the same for all
     nodes that have any."""
     count: int
     """Number of nodes."""
+    min_free: Sequence[float]
+    """A lower bound of `free` on any node."""
+    scale: int
+    allocated: Sequence[Amounts] | None = None
+    """What is in use, where that is known and `scale` is 1."""
 
     def left(self, lane: int, request: int) -> Amounts:
-        """What would be left of a resource with a pod's request, at least 0; a new array."""
+        """What would be left of a resource with a pod's request, at least 0, times `scale`; a new array."""
+        request *= self.scale
         left: Amounts = self.free[lane] - request
-        return np.maximum(left, 0, out=left)
+        return left if self.min_free[lane] >= request else np.maximum(left, _ZERO[left.dtype.kind], out=left)
 
     def used(self, lane: int, request: int) -> Amounts:
-        """What would be in use of a resource, at most what there is; a new array."""
-        left = self.left(lane, request)
-        return np.subtract(self.allocatable[lane], left, out=left)
+        """What would be in use of a resource, at most what there is, times `scale`; a new array."""
+        if self.allocated is not None and self.min_free[lane] >= request:
+            return self.allocated[lane] + request
+        left, allocatable = self.left(lane, request), self.allocatable[lane]
+        return np.subtract(allocatable if self.scale == 1 else allocatable * self.scale, left, out=left)
 
 
 NodeUsage = tuple[int, int, int, int]
@@ -73,7 +90,7 @@ class ScoredResources:
     """The resources that a plugin scores nodes by.
 
     devices: what there is of resources that devices back, on nodes that have none themselves.
-    scoring_defaults: count pods that request no cpu or memory with a default.
+    scoring_defaults: count pods that request no cpu or memory with a default; amounts are in hundredths.
     min_resources: nodes that have fewer of the resources are taken to have none of them.
     """
 
@@ -88,12 +105,23 @@ class ScoredResources:
         self._resources = [
             (name, weight, countable(name), is_scalar_resource(name)) for name, weight in names_and_weights
         ]
+        is_native = all(name in NATIVE_LANES for name, _ in names_and_weights)
+        lanes = tuple(NATIVE_LANES[name] for name, _ in names_and_weights if is_native)
+        self._native = (tuple(names_and_weights), lanes) if is_native else None
+        """The resources and their lanes, if they are the same for all pods."""
         self._devices = devices
         self._scoring_defaults = scoring_defaults
+        self._scale = SCORING_SCALE if scoring_defaults else 1
         self._min_resources = min_resources
 
     def wanted(self, billionths: Mapping[str, int]) -> ScoredRequests:
         """A pod's requests, from those in billionths."""
+        if self._native is not None:
+            names_and_weights, lanes = self._native
+            amounts = tuple(
+                [clipped(whole_units(name, billionths.get(name, 0))) for name, _ in names_and_weights]
+            )
+            return ScoredRequests(names_and_weights, amounts, any(amounts), is_node_local=True, lanes=lanes)
         resources, requests, wanted = [], [], []
         for name, weight, is_countable, is_scalar in self._resources:
             request = clipped(whole_units(name, billionths.get(name, 0)))
@@ -117,12 +145,17 @@ class ScoredResources:
     def _usage_in(self, columns: FreeColumns, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
         """The usage of nodes that have all resources that count, or none."""
         free = columns.free_scoring if self._scoring_defaults else columns.free
+        min_free = columns.min_free_scoring if self._scoring_defaults else columns.min_free
+        pick, lanes = nodes.pick, wanted.lanes
         return ResourceUsage(
-            [nodes.pick(columns.allocatable[lane]) for lane in wanted.lanes],
-            [nodes.pick(columns.divisor[lane]) for lane in wanted.lanes],
-            [nodes.pick(free[lane]) for lane in wanted.lanes],
+            [pick(columns.allocatable[lane]) for lane in lanes],
+            [pick(columns.divisor[lane]) for lane in lanes],
+            [pick(free[lane]) for lane in lanes],
             sum([weight for _, weight in wanted.resources]),
             len(nodes),
+            [min_free[lane] for lane in lanes],
+            self._scale,
+            [pick(columns.allocated[lane]) for lane in lanes] if self._scale == 1 else None,
         )
 
     def _usage_of(self, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
@@ -140,9 +173,13 @@ class ScoredResources:
         if self._min_resources > 1:
             allocatable *= np.count_nonzero(allocatable, axis=0) >= self._min_resources
         weights = np.array([weight for _, weight in wanted.resources], np.int64) @ (allocatable != 0)
-        free = np.where(allocatable, allocatable - allocated, 0)
+        # Negative amounts, which count as 0, could become too large for an int64.
+        free = np.where(allocatable, np.maximum(allocatable - allocated, 0), 0) * self._scale
         divisor = np.maximum(allocatable, 1)
-        return ResourceUsage(list(allocatable), list(divisor), list(free), np.maximum(weights, 1), len(nodes))
+        weights = np.maximum(weights, 1)
+        unknown = [-math.inf] * len(free)
+        amounts = list(allocatable), list(divisor), list(free)
+        return ResourceUsage(*amounts, weights, len(nodes), unknown, self._scale)
 
     def usages_of(self, node: NodeView, wanted: ScoredRequests) -> list[NodeUsage]:
         """As `usage`, for one node, where no device can back a resource (`ScoredRequests.is_node_local`)."""
