@@ -28,6 +28,7 @@ from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
+from moorage.framework.cache.plugin_answers import SharedAnswers
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.runtime.framework import Framework
@@ -307,6 +308,34 @@ def test_templates_share_the_answers_of_plugins_that_read_equal_parts() -> None:
         pod = make_pod("p", requests={"cpu": str(number + 1)}, node_selector={HOSTNAME: "a"})
         engine.decide(framework, pod, snapshot)
     assert Counter(called) == {"TaintToleration": 1, "NodeAffinity": 1, "NodeResourcesFit": 3}
+
+
+def test_of_a_new_template_only_what_differs_from_the_last_one_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_up: list[str] = []
+    of = SharedAnswers.of
+
+    def noting(self: SharedAnswers, plugin: str, *args: Any, **kwargs: Any) -> Any:
+        looked_up.append(plugin)
+        return of(self, plugin, *args, **kwargs)
+
+    monkeypatch.setattr(SharedAnswers, "of", noting)
+    framework, engine = make_framework(), Engine()
+    cache = Cache(make_node(name, labels={HOSTNAME: name}) for name in "ab")
+
+    def decide(**parts: Any) -> list[str]:
+        looked_up.clear()
+        engine.decide(framework, make_pod("p", **parts), cache.snapshot())
+        return list(looked_up)
+
+    assert len(decide(requests={"cpu": "1"})) > 10
+    assert decide(requests={"cpu": "2"}, containers=[{"name": "main", "image": "web:2"}]) == ["ImageLocality"]
+    assert decide(requests={"cpu": "3"}, node_selector={HOSTNAME: "a"}) == ["ImageLocality", "NodeAffinity"]
+    assert decide(requests={"cpu": "4"}, node_selector={HOSTNAME: "b"}) == ["ImageLocality", "NodeAffinity"]
+    assert decide(requests={"cpu": "5"}) == ["ImageLocality", "NodeAffinity"]
+    cache.put(make({"kind": "DeviceClass", "metadata": {"name": "gpu"}}))
+    assert len(decide(requests={"cpu": "6"})) > 10, "a table changed that some of them depend on"
 
 
 @pytest.mark.parametrize(("weight", "dtype"), [(1, np.int16), (400, np.int32), (1 << 28, np.int64)])

@@ -9,9 +9,11 @@ decision for a class is cheap, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.cache.cached_filters import CachedFilters
@@ -36,6 +38,7 @@ class PluginResultCache:
     plan: which plugins run for the pods of the class.
     prepared: the cycle state that the cached plugins wrote in pre_filter and pre_score.
     preparations: how they did that, by plugin.
+    tables: the other kinds of objects that their answers depend on.
     """
 
     __slots__ = ("_preparations", "_tables", "_versions", "filters", "plan", "prepared", "scores", "snapshot")
@@ -46,7 +49,7 @@ class PluginResultCache:
         plan: ProfilePlan,
         prepared: CycleState,
         preparations: Mapping[str, PluginPreparation],
-        dependencies: Iterable[DependsOn],
+        tables: tuple[type[Object], ...],
         filters: CachedFilters,
         scores: CachedScores,
     ) -> None:
@@ -54,8 +57,8 @@ class PluginResultCache:
         self.plan = plan
         self.prepared = prepared
         self._preparations = preparations
-        self._tables = tuple({table: None for each in dependencies if each.tables for table in each.tables})
-        self._versions = versions_of(self._tables, snapshot)
+        self._tables = tables
+        self._versions = versions_of(tables, snapshot)
         self.filters = filters
         """The filter results of the cached plugins."""
         self.scores = scores
@@ -74,6 +77,101 @@ class PluginResultCache:
                 cycle.delete(key)
 
 
+class _Declared:
+    """What plugins declared in `depends_on` for a pod, and what follows from that for other pods, too.
+
+    by_number: the declarations, by number of the plugin in `ProfileCalls.depending`; None: not cached.
+    dependencies: the same by plugin.
+    own: the numbers of the plugins whose answers are not shared.
+    answers: the shared answers of the others. shared: those that do not depend on the pods on a node.
+    preparations: how these plugins prepared themselves. prepared: the cycle state that they wrote.
+    traits: what the plan depends on, of these plugins.
+    tables: the other kinds of objects that answers depend on.
+    """
+
+    __slots__ = (
+        "_snapshot",
+        "_versions",
+        "answers",
+        "by_number",
+        "dependencies",
+        "own",
+        "preparations",
+        "prepared",
+        "shared",
+        "tables",
+        "traits",
+    )
+
+    def __init__(self, snapshot: Snapshot, by_number: Sequence[DependsOn | None]) -> None:
+        self._snapshot = snapshot
+        self.by_number = by_number
+        self.dependencies: dict[str, DependsOn] = {}
+        self.own: dict[int, str] = {}
+        self.answers: dict[str, PluginAnswers] = {}
+        self.shared: dict[str, PluginAnswers] = {}
+        self.preparations: dict[str, PluginPreparation] = {}
+        self.prepared = CycleState()
+        self.traits = bytearray(len(by_number))
+        self.tables: tuple[type[Object], ...] = ()
+        self._versions: list[int] = []
+
+    def holds(self, snapshot: Snapshot) -> bool:
+        """Whether all shared answers are for that snapshot, and nothing relevant outside its rows changed."""
+        return self._snapshot is snapshot and (
+            not self.tables or self._versions == versions_of(self.tables, snapshot)
+        )
+
+    def copy_for(self, by_number: Sequence[DependsOn | None]) -> _Declared:
+        """A copy for another pod, in which the declarations that differ are to be replaced."""
+        twin = _Declared(self._snapshot, by_number)
+        twin.dependencies, twin.own = self.dependencies.copy(), self.own.copy()
+        twin.answers, twin.shared = self.answers.copy(), self.shared.copy()
+        twin.preparations, twin.traits = self.preparations.copy(), self.traits.copy()
+        return twin
+
+    def remove(self, number: int, plugin: str) -> None:
+        """Remove a plugin."""
+        self.own.pop(number, None)
+        self.traits[number] = 0
+        for each in (self.dependencies, self.answers, self.shared, self.preparations):
+            each.pop(plugin, None)
+
+    def add_own(self, number: int, plugin: str, depends_on: DependsOn) -> None:
+        """Add a plugin whose answers are not shared."""
+        self.dependencies[plugin] = depends_on
+        self.own[number] = plugin
+
+    def add_shared(self, number: int, plugin: str, answers: PluginAnswers) -> None:
+        """Add a plugin whose answers are shared, unless it answered what is not the same for all nodes."""
+        preparation, depends_on = answers.preparation, answers.depends_on
+        self.answers[plugin] = answers
+        self.preparations[plugin] = preparation
+        if preparation.is_cached:
+            self.dependencies[plugin] = depends_on
+            self.traits[number] = _traits(depends_on, preparation)
+            if not depends_on.pods:
+                self.shared[plugin] = answers
+
+    def complete(self) -> None:
+        """Collect what depends on all plugins."""
+        for preparation in self.preparations.values():
+            self.prepared.inherit(preparation.state)
+        declared = (each for each in self.by_number if each is not None and each.tables)
+        tables = {table: None for each in declared for table in each.tables}
+        self.tables = tuple(tables)
+        self._versions = versions_of(self.tables, self._snapshot)
+
+
+def _traits(depends_on: DependsOn, preparation: PluginPreparation) -> int:
+    return traits_of(
+        by_pods=depends_on.pods,
+        skips_filter=preparation.skips_filter,
+        skips_score=preparation.skips_score,
+        runs_after_filter=depends_on.runs_after_filter,
+    )
+
+
 class ResultCaches:
     """Makes the result caches of a profile's equivalence classes."""
 
@@ -83,6 +181,7 @@ class ResultCaches:
         self._plans = Plans(profile)
         self._shared = SharedAnswers(profile, plugins)
         self._shared_codes = SharedFilterCodes()
+        self._last: _Declared | None = None
 
     def make(self, pod: Pod, snapshot: Snapshot, *, is_sampled: bool) -> PluginResultCache:
         """The result cache of a pod's equivalence class; runs pre_filter and pre_score of cached plugins.
@@ -90,47 +189,69 @@ class ResultCaches:
         Pods of a class may differ in their claims. Of moorage's own plugins, those that read claims return no
         dependencies for pods that have any; whether a plugin from outside reads them is not known.
         """
-        dependencies: dict[str, DependsOn] = {}
-        shared: dict[str, PluginAnswers] = {}
-        preparations: dict[str, PluginPreparation] = {}
-        own: dict[str, PluginPreparation] = {}
+        declared = self._declared(pod, snapshot, is_sampled=is_sampled)
         prepared = CycleState()
         prepared.is_sampled = is_sampled
-        uncached = self._profile.outside if pod.has_claims else frozenset()
-        for call in self._profile.depending:
-            plugin = call.plugin
-            depends_on = None if plugin in uncached else call(pod, snapshot.objects)
-            if depends_on is None:
-                continue
-            if not isinstance(depends_on, DependsOn):
-                raise call.failed(f"returned {depends_on!r}; return a DependsOn, or None")
-            dependencies[plugin] = depends_on
-            if depends_on.reads is None:
-                own[plugin] = preparations[plugin] = PluginPreparation(prepared)
-                continue
-            answers = self._shared.of(plugin, depends_on, pod, snapshot, is_sampled=is_sampled)
-            preparations[plugin] = answers.preparation
-            prepared.inherit(answers.preparation.state)
-            if not depends_on.pods:
-                shared[plugin] = answers
+        prepared.inherit(declared.prepared)
+        own = {plugin: PluginPreparation(prepared) for plugin in declared.own.values()}
         self._prepare(pod, snapshot, own)
-        for plugin in [plugin for plugin, each in preparations.items() if not each.is_cached]:
-            del dependencies[plugin]
-            shared.pop(plugin, None)
-        # Of moorage's own plugins, those that depend on the pods of a node do not read their labels.
-        reads_labels = any(
-            each.pods and plugin in self._profile.outside for plugin, each in dependencies.items()
-        )
-        log = snapshot.changes if reads_labels else snapshot.load_changes
+        dependencies, traits = declared.dependencies, bytearray(declared.traits)
+        for number, plugin in declared.own.items():
+            if own[plugin].is_cached:
+                traits[number] = _traits(dependencies[plugin], own[plugin])
+            else:
+                dependencies = {name: each for name, each in dependencies.items() if name != plugin}
+        log = snapshot.changes if self._reads_labels(dependencies) else snapshot.load_changes
         return PluginResultCache(
             snapshot,
-            self._plan(dependencies, preparations),
+            self._plans.of(bytes(traits)),
             prepared,
-            preparations,
-            dependencies.values(),
-            CachedFilters(snapshot, pod.priority, shared, self._shared_codes, log),
-            CachedScores(snapshot, dependencies, self._plugins, shared, log),
+            {**declared.preparations, **own},
+            declared.tables,
+            CachedFilters(snapshot, pod.priority, declared.shared, self._shared_codes, log),
+            CachedScores(snapshot, dependencies, self._plugins, declared.shared, log),
         )
+
+    def _reads_labels(self, dependencies: Mapping[str, DependsOn]) -> bool:
+        """Whether a plugin may read the labels of pods: moorage's own, which depend on pods, do not."""
+        outside = self._profile.outside
+        return bool(outside) and any(each.pods and name in outside for name, each in dependencies.items())
+
+    def _declared(self, pod: Pod, snapshot: Snapshot, *, is_sampled: bool) -> _Declared:
+        """What plugins declare for a pod, with the answers that are shared."""
+        by_number, last = self._depends_on(pod, snapshot), self._last
+        if last is None or not last.holds(snapshot):
+            last = _Declared(snapshot, [None] * len(by_number))
+        elif all(map(operator.is_, by_number, last.by_number)):
+            return last
+        declared = last.copy_for(by_number)
+        for number, depends_on in enumerate(by_number):
+            if depends_on is last.by_number[number]:
+                continue
+            plugin = self._profile.depending[number].plugin
+            declared.remove(number, plugin)
+            if depends_on is None:
+                continue
+            if depends_on.reads is None:
+                declared.add_own(number, plugin, depends_on)
+            else:
+                answers = self._shared.of(plugin, depends_on, pod, snapshot, is_sampled=is_sampled)
+                declared.add_shared(number, plugin, answers)
+        declared.complete()
+        self._last = declared
+        return declared
+
+    def _depends_on(self, pod: Pod, snapshot: Snapshot) -> list[DependsOn | None]:
+        """What the plugins of a profile declare for a pod."""
+        objects = snapshot.objects
+        uncached = self._profile.outside if pod.has_claims else frozenset()
+        declared: list[DependsOn | None] = []
+        for call in self._profile.depending:
+            depends_on = None if call.plugin in uncached else call(pod, objects)
+            if depends_on is not None and not isinstance(depends_on, DependsOn):
+                raise call.failed(f"returned {depends_on!r}; return a DependsOn, or None")
+            declared.append(depends_on)
+        return declared
 
     def _prepare(self, pod: Pod, snapshot: Snapshot, own: Mapping[str, PluginPreparation]) -> None:
         """Prepare the plugins whose answers are not shared."""
@@ -141,19 +262,3 @@ class ResultCaches:
         for call in self._profile.by_method["pre_score"]:
             if (preparation := own.get(call.plugin)) is not None:
                 preparation.pre_score(call, pod, everywhere)
-
-    def _plan(
-        self, dependencies: Mapping[str, DependsOn], preparations: Mapping[str, PluginPreparation]
-    ) -> ProfilePlan:
-        traits = bytearray(len(self._profile.depending))
-        for number, call in enumerate(self._profile.depending):
-            depends_on = dependencies.get(call.plugin)
-            if depends_on is not None:
-                preparation = preparations[call.plugin]
-                traits[number] = traits_of(
-                    by_pods=depends_on.pods,
-                    skips_filter=preparation.skips_filter,
-                    skips_score=preparation.skips_score,
-                    runs_after_filter=depends_on.runs_after_filter,
-                )
-        return self._plans.of(bytes(traits))
