@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster.cache import Cache
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.node_affinity import NO_MATCH, NOT_ENFORCED
-from tests.builders import expression, make_node, make_pod
+from tests.builders import expression, make_framework, make_node, make_pod
 from tests.plugins.plugin_rules import refusals, scores
 
 Manifest = dict[str, Any]
@@ -95,6 +98,16 @@ def test_filter(spec: Manifest, passing: set[str]) -> None:
     assert refusals("NodeAffinity", make_pod("p", **spec), *NODES) == {
         node.name: "" if node.name in passing else NO_MATCH for node in NODES
     }
+
+
+@pytest.mark.parametrize("args", [{}, {"addedAffinity": required(term(expression("disk", "Exists")))}])
+def test_filter_results_take_one_byte_a_node(args: Manifest) -> None:
+    framework = make_framework("NodeAffinity", args={"NodeAffinity": args})
+    nodes, pod = Nodes(Cache(NODES).snapshot()), make_pod("p", node_selector={"disk": "ssd"})
+    (call,) = framework.at("filter")
+    codes = call.filter(CycleState(), pod, nodes).codes
+    assert codes is not None
+    assert codes.nbytes == len(NODES)
 
 
 def test_added_affinity_is_enforced_first() -> None:

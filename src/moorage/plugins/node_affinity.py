@@ -117,9 +117,11 @@ class NodeAffinity:
         wanted = cycle.read_or(_WANTED, lambda: required_nodes(pod))
         if wanted.anything and self._enforced is None:
             return ALL
-        codes = np.where(nodes.required_by(wanted), 0, 2)
-        if self._enforced is not None:
-            codes[~nodes.required_by(self._enforced)] = 1
+        is_unwanted = ~nodes.required_by(wanted)
+        if self._enforced is None:
+            return FilterResult(is_unwanted.view(np.int8), _REASONS[1:])
+        codes = 2 * is_unwanted.view(np.int8)
+        codes[~nodes.required_by(self._enforced)] = 1
         return FilterResult(codes, _REASONS)
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:

@@ -90,6 +90,10 @@ def test_classes_begin_with_the_codes_of_filters_that_read_the_same(monkeypatch:
 
     assert decide(0) == ["NodeUnschedulable", "NodeName", "TaintToleration", "NodeResourcesFit"]
     assert decide(1) == ["NodeResourcesFit"]
+    added.clear()
+    other = make_pod("p", node_selector={"disk": "none"})
+    engine.decide(framework, other, cache.snapshot())
+    assert added == ["NodeAffinity"], "the codes of the filters before it are known"
     cache.put_node(make_node("b", labels={"changed": "yes"}))
     assert decide(2) == ["NodeUnschedulable", "NodeName", "TaintToleration", "NodeResourcesFit"]
 
@@ -106,6 +110,7 @@ def test_shared_codes_are_bounded_whatever_tolerations_users_write(monkeypatch: 
 
 def test_uniform_scores_are_stored_once_and_cannot_be_written() -> None:
     scores = uniform_scores(7, 1000)
+    assert uniform_scores(7, 1000) is scores
     assert scores.tolist() == [7] * 1000
     assert is_uniform(scores)
     assert not is_uniform(np.full(1000, 7))

@@ -55,6 +55,19 @@ def changes_since(position: int, log: RowLog, snapshot: Snapshot, max_share: flo
 class CachedFilters:
     """The results of one profile's filters for one equivalence class."""
 
+    __slots__ = (
+        "_filtered_by",
+        "_nodes_seen",
+        "_open_after",
+        "_plan",
+        "_priority",
+        "_results",
+        "_seen",
+        "_shared",
+        "_shared_codes",
+        "_snapshot",
+    )
+
     def __init__(
         self,
         snapshot: Snapshot,

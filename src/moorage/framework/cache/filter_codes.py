@@ -57,7 +57,7 @@ class FilterCodes:
     def passing(self) -> NDArray[np.intp] | None:
         """The rows that no filter rejected; None: all of them."""
         if not self._is_passing_known:
-            passing = np.flatnonzero(self.codes == 0)
+            passing = (self.codes == 0).nonzero()[0]
             self._passing = None if len(passing) == len(self.codes) else passing
             self._is_passing_known = True
         return self._passing
@@ -84,8 +84,11 @@ class FilterCodes:
         """Add a filter's result for all rows: the first rejection of a row counts."""
         if result.codes is None or not result.codes.any():
             return
-        found = self.table(plugin, result)[result.codes]
-        self.codes = found if self.passing() is None else np.where(self.codes, self.codes, found)
+        found = self.table(plugin, result).take(result.codes)
+        if self.passing() is not None:
+            found *= self.codes == 0
+            found += self.codes
+        self.codes = found
         self._is_shared = self._is_passing_known = False
 
     def table(self, plugin: str, result: FilterResult) -> Codes:
@@ -122,15 +125,28 @@ class SharedFilterCodes:
             if (each := shared.get(call.plugin)) is None:
                 break
             answers.append(each)
-        key, position = tuple(answers), snapshot.node_changes.position
-        seen, codes = self._known.get(key, (_NEVER, None))
-        if codes is None or seen != position:
-            codes = FilterCodes(len(snapshot))
-            for each, call in zip(answers, calls, strict=False):
-                codes.add(call.plugin, each.filter(call, cycle, pod))
-            self._known[key] = (position, codes)
-            while len(self._known) > min(max(_MAX_ROWS // (len(snapshot) or 1), _MIN_SHARED), _MAX_SHARED):
-                self._known.popitem(last=False)
+        return self._of(tuple(answers), calls, cycle, pod, snapshot).copy(), calls[len(answers) :]
+
+    def _of(
+        self,
+        answers: tuple[PluginAnswers, ...],
+        calls: Sequence[PluginCall],
+        cycle: CycleState,
+        pod: Pod,
+        snapshot: Snapshot,
+    ) -> FilterCodes:
+        """The codes of some filters: often only the last of them reads something else than before."""
+        position = snapshot.node_changes.position
+        seen, codes = self._known.get(answers, (_NEVER, None))
+        if codes is not None and seen == position:
+            self._known.move_to_end(answers)
+            return codes
+        if answers:
+            codes, last = self._of(answers[:-1], calls, cycle, pod, snapshot).copy(), calls[len(answers) - 1]
+            codes.add(last.plugin, answers[-1].filter(last, cycle, pod))
         else:
-            self._known.move_to_end(key)
-        return codes.copy(), calls[len(answers) :]
+            codes = FilterCodes(len(snapshot))
+        self._known[answers] = (position, codes)
+        while len(self._known) > min(max(_MAX_ROWS // (len(snapshot) or 1), _MIN_SHARED), _MAX_SHARED):
+            self._known.popitem(last=False)
+        return codes

@@ -25,6 +25,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -51,6 +52,7 @@ MIN_SCORE, MAX_SCORE = 0, 100
 Scores = NDArray[np.int64]
 
 
+@lru_cache(maxsize=64)
 def uniform_scores(score: int, count: int) -> Scores:
     """The same score for all nodes, stored once; read-only."""
     scores: Scores = np.ndarray((count,), np.int64, np.array([score], np.int64).data, 0, (0,))

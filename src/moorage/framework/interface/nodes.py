@@ -354,26 +354,56 @@ class Nodes:
         return Label(self.pick(column.codes), column.vocabulary)
 
     def required_by(self, wanted: RequiredNodes) -> NDArray[np.bool_]:
-        """Which nodes a pod's nodeSelector and required node affinity accept. Shape (nodes,)."""
-        mask = np.ones(len(self), bool)
-        for requirement in wanted.labels:
-            mask &= self.label(requirement.key).matches(requirement)
+        """Which nodes a pod's nodeSelector and required node affinity accept; read-only. Shape (nodes,)."""
+        if self.rows is not None:
+            return self._required_by(wanted)
+        last, position = self.snapshot.derived(_LastRequired), self.snapshot.node_changes.position
+        if last.position != position or last.wanted != wanted:
+            last.mask = self._required_by(wanted)
+            last.mask.flags.writeable = False
+            last.wanted, last.position = wanted, position
+        return last.mask
+
+    def _required_by(self, wanted: RequiredNodes) -> NDArray[np.bool_]:
+        masks = [self._meeting(requirement) for requirement in wanted.labels]
         if wanted.terms is not None:
-            any_term = np.zeros(len(self), bool)
-            for term in wanted.terms:
-                any_term |= self.matching_term(term)
-            mask &= any_term
-        return mask
+            terms = [self.matching_term(term) for term in wanted.terms]
+            masks.append(_combined(np.logical_or, terms, len(self)))
+        return _combined(np.logical_and, masks, len(self))
+
+    def _meeting(self, requirement: Requirement) -> NDArray[np.bool_]:
+        """Which nodes have a label that meets a requirement."""
+        column = self.snapshot.label(requirement.key)
+        return matching(requirement, self.pick(column.codes), column.vocabulary)
 
     def matching_term(self, term: NodeTerm) -> NDArray[np.bool_]:
         """Which nodes meet all conditions of a node selector term. Shape (nodes,)."""
-        mask = np.ones(len(self), bool)
-        for requirement in term.labels:
-            mask &= self.label(requirement.key).matches(requirement)
+        masks = [self._meeting(requirement) for requirement in term.labels]
         for field in term.fields:
             if field.key == NODE_NAME_FIELD:
                 row = self.snapshot.row_of.get(field.value, ABSENT)
-                mask &= (self.row_numbers() == row) != field.negated
+                masks.append((self.row_numbers() == row) != field.negated)
             elif not field.matches(""):
-                mask[:] = False
-        return mask
+                masks.append(np.zeros(len(self), bool))
+        return _combined(np.logical_and, masks, len(self))
+
+
+class _LastRequired:
+    """The nodes of a snapshot that were required last: several plugins ask for those of the same pod."""
+
+    __slots__ = ("mask", "position", "wanted")
+
+    def __init__(self) -> None:
+        self.wanted: RequiredNodes | None = None
+        self.position = -1
+        self.mask = np.zeros(0, bool)
+
+
+def _combined(operation: np.ufunc, masks: list[NDArray[np.bool_]], count: int) -> NDArray[np.bool_]:
+    """Masks combined by "and" or "or"; without any, what that is of nothing."""
+    if not masks:
+        return np.full(count, operation.identity, bool)
+    mask = masks[0]
+    for each in masks[1:]:
+        mask = operation(mask, each)
+    return mask
