@@ -162,9 +162,10 @@ class TemplateConstraints:
         """defaults: the default constraints with this action."""
         self._action = action
         self._defaults = defaults
-        self._is_settled = bool(pod.spec.topology_spread_constraints) or not defaults
+        has_own = bool(pod.spec.topology_spread_constraints)
+        self._is_settled = has_own or not defaults
         self._basis: object = None
-        self._constraints: tuple[SpreadConstraint, ...] | None = None
+        self._constraints: tuple[SpreadConstraint, ...] | None = None if has_own or defaults else ()
 
     def of(self, pod: Pod, objects: Objects) -> tuple[SpreadConstraint, ...]:
         """The constraints of a pod of this class."""
