@@ -199,6 +199,24 @@ def test_nodes_that_all_have_room_are_not_compared_one_by_one() -> None:
     assert not compared([0, 0, 0])
 
 
+def test_the_usage_of_all_nodes_is_kept_until_what_nodes_have_changes() -> None:
+    cache, plugin = Cache(make_node(f"n{number}") for number in range(3)), balanced()
+
+    def usage(cpu: str) -> ResourceUsage:
+        wanted = plugin._wanted(make_pod("p", requests={"cpu": cpu}))
+        found = plugin._scored.usage(Nodes(cache.snapshot()), wanted)
+        assert isinstance(found, ResourceUsage)
+        return found
+
+    first = usage("1")
+    cache.put_pod(make_pod("q", uid="q", on="n1", requests={"cpu": "3"}))
+    assert usage("2") is first
+    assert first.free[0].tolist() == [4000, 1000, 4000]
+    assert first.min_free[0] == 1000
+    cache.put_node(make_node("n3"))
+    assert len(usage("2").free[0]) == 4
+
+
 def test_what_is_left_is_not_compared_with_zero_where_all_nodes_have_room() -> None:
     free, divisor = [np.array([-5.0, 300.0])], [np.array([4.0, 4.0])]
     usage = ResourceUsage(divisor, divisor, free, 1, 2, [100.0], 100)

@@ -90,7 +90,7 @@ class CachedScores:
         if plan is not self._plan:
             self._check_plan(plan)
         self._catch_up(plan, cycle, pod)
-        totals = self._totals if nodes.rows is None else self._totals[nodes.rows]
+        totals = nodes.pick(self._totals)
         by_plugin: dict[str, Scores] = {}
         for call in self._open:
             kept = self._kept.get(call.plugin)
@@ -105,8 +105,9 @@ class CachedScores:
         if self._plan is None or plan.cached != self._plan.cached:
             self._seen = _NEVER
             self._summed = {call.plugin: call for call in plan.by_pods if not self._normalizes(call)}
+        else:
+            self._find_open(plan)
         self._plan = plan
-        self._find_open(plan)
 
     def _normalizes(self, call: PluginCall) -> bool:
         return normalizes(self._plugins[call.plugin])

@@ -113,6 +113,8 @@ class ScoredResources:
         self._scoring_defaults = scoring_defaults
         self._scale = SCORING_SCALE if scoring_defaults else 1
         self._min_resources = min_resources
+        self._kept: tuple[object, object, ResourceUsage] | None = None
+        """The usage of all nodes, with the columns and the resources that it is for; rows change in place."""
 
     def wanted(self, billionths: Mapping[str, int]) -> ScoredRequests:
         """A pod's requests, from those in billionths."""
@@ -144,8 +146,20 @@ class ScoredResources:
 
     def _usage_in(self, columns: FreeColumns, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
         """The usage of nodes that have all resources that count, or none."""
-        free = columns.free_scoring if self._scoring_defaults else columns.free
         min_free = columns.min_free_scoring if self._scoring_defaults else columns.min_free
+        if nodes.rows is not None:
+            usage = self._picked(columns, nodes, wanted)
+        else:
+            kept = self._kept
+            if kept is None or kept[0] is not columns.free or kept[1] is not wanted.resources:
+                kept = columns.free, wanted.resources, self._picked(columns, nodes, wanted)
+                self._kept = kept
+            usage = kept[2]
+        usage.min_free = [min_free[lane] for lane in wanted.lanes]
+        return usage
+
+    def _picked(self, columns: FreeColumns, nodes: Nodes, wanted: ScoredRequests) -> ResourceUsage:
+        free = columns.free_scoring if self._scoring_defaults else columns.free
         pick, lanes = nodes.pick, wanted.lanes
         return ResourceUsage(
             [pick(columns.allocatable[lane]) for lane in lanes],
@@ -153,7 +167,7 @@ class ScoredResources:
             [pick(free[lane]) for lane in lanes],
             sum([weight for _, weight in wanted.resources]),
             len(nodes),
-            [min_free[lane] for lane in lanes],
+            (),
             self._scale,
             [pick(columns.allocated[lane]) for lane in lanes] if self._scale == 1 else None,
         )
