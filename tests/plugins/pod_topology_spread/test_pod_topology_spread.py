@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from moorage.plugins.pod_topology_spread.constraints import TemplateConstraints
 from moorage.plugins.pod_topology_spread.plugin import NO_LABEL, UNEVEN
-from tests.builders import HOSTNAME, ZONE, expression, make_node, make_pod, make_service, spread
+from tests.builders import HOSTNAME, ZONE, expression, make_node, make_pod, make_service, owner, spread
 from tests.plugins.plugin_rules import refusals, scores
 
 Manifest = dict[str, Any]
@@ -166,3 +167,9 @@ def test_pods_of_a_service_spread_by_default() -> None:
     service = make_service("web", {"app": "web"})
     found = scores("PodTopologySpread", pod, *nodes(), *web("a1"), service)
     assert found["a1"] < found["a2"] < found["b1"]
+
+
+def test_neither_services_nor_controllers_are_looked_up_where_there_can_be_no_constraint() -> None:
+    nothing: Any = None
+    pod = make_pod("p", owners=[owner("ReplicaSet", "web")])
+    assert TemplateConstraints(pod, "DoNotSchedule", ()).of(pod, nothing) == ()
