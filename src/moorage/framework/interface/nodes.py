@@ -7,7 +7,7 @@ nodes that all filters before it let pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,6 +22,9 @@ from moorage.cluster.pod_table import Disk, HostPort, PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.filter_result import Mask
 from moorage.framework.interface.hypothetical_pods import HypotheticalPods
+
+_MAX_KEPT_VALUES: Final = 64
+"""Maximum number of conditions and values of required nodes that are kept for the next plugin."""
 
 
 class Codes(Generic[V]):
@@ -355,7 +358,7 @@ class Nodes:
 
     def required_by(self, wanted: RequiredNodes) -> NDArray[np.bool_]:
         """Which nodes a pod's nodeSelector and required node affinity accept; read-only. Shape (nodes,)."""
-        if self.rows is not None:
+        if self.rows is not None or _count_values(wanted) > _MAX_KEPT_VALUES:
             return self._required_by(wanted)
         last, position = self.snapshot.derived(_LastRequired), self.snapshot.node_changes.position
         if last.position != position or last.wanted != wanted:
@@ -397,6 +400,14 @@ class _LastRequired:
         self.wanted: RequiredNodes | None = None
         self.position = -1
         self.mask = np.zeros(0, bool)
+
+
+def _count_values(wanted: RequiredNodes) -> int:
+    """The number of conditions and their values."""
+    terms = wanted.terms or ()
+    conditions = [*wanted.labels, *(each for term in terms for each in term.labels)]
+    fields = sum([1 + len(term.fields) for term in terms])
+    return fields + sum([1 + len(each.values) for each in conditions])
 
 
 def _combined(operation: np.ufunc, masks: list[NDArray[np.bool_]], count: int) -> NDArray[np.bool_]:
