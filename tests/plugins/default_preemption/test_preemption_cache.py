@@ -27,6 +27,7 @@ from moorage.cluster.cache import Cache
 from moorage.cluster.object_tables import Objects
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
+from moorage.framework.cache import cached_filters
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import NODE, NODE_AND_PODS, DependsOn
 from moorage.framework.interface.effects import EvictPods
@@ -254,6 +255,7 @@ def test_cached_dry_runs_equal_uncached_ones(
     machine: type[Crowd], columnar_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "_MIN_COLUMNAR_ROWS", columnar_rows)
+    monkeypatch.setattr(cached_filters, "MIN_COLUMNAR_ROWS", columnar_rows // 2)
     monkeypatch.setattr(candidate_ranking, "_MIN_BATCH_ROWS", 2)
     run_state_machine_as_test(machine, settings=examples(25, stateful_step_count=20))
 
@@ -473,3 +475,17 @@ def test_a_pod_that_gets_the_labels_of_a_budget_is_spared() -> None:
         arranged.done()
         nominated.append(arranged.nominated_node)
     assert nominated == [NODE_NAMES[1], NODE_NAMES[0]]
+
+
+def test_only_nodes_that_changed_are_filtered_again_where_many_have_nominated_pods() -> None:
+    room = Room(Watchful())
+    important = [make_pod(f"p{number}", uid=f"p{number}", priority=10) for number in range(20)]
+    for number, pod in enumerate(important):
+        room.cache.nominations.put(pod, f"n{number}")
+    pod = make_pod("small", uid="small", requests={"cpu": "0"}, priority=10)
+    room.engine.decide(room.framework, pod, room.cache.snapshot())
+    for number in range(15):
+        room.put(f"{number}a", f"n{number}", priority=1)
+    room.plugin.asked.clear()
+    room.engine.decide(room.framework, pod, room.cache.snapshot())
+    assert set(room.plugin.asked) == {f"n{number}" for number in range(15)}

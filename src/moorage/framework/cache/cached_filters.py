@@ -23,6 +23,7 @@ from moorage.framework.cache.filter_codes import FilterCodes, SharedFilterCodes
 from moorage.framework.cache.plugin_answers import PluginAnswers
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
+from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.runtime.plan import FilterPlan
 from moorage.framework.runtime.plugin_call import PluginCall
@@ -38,15 +39,17 @@ Rows = list[int] | NDArray[np.intp]
 """Rows of a snapshot, each once: a list if they are few."""
 
 
-def changes_since(position: int, log: RowLog, snapshot: Snapshot, max_share: float) -> Rows | None:
+def changes_since(
+    position: int, log: RowLog, snapshot: Snapshot, max_share: float, max_rows: int = 0
+) -> Rows | None:
     """The rows that changed since a position; None if all nodes are to be evaluated again.
 
-    max_share: the share of nodes up to which only the changed ones are.
+    max_share: the share of nodes up to which only the changed ones are; max_rows: their number, if larger.
     """
     writes = log.position - position
     if writes <= MIN_COLUMNAR_ROWS:
         return log.since(position)
-    if writes > max_share * len(snapshot):
+    if writes > max_rows and writes > max_share * len(snapshot):
         return None
     rows = log.array_since(position, len(snapshot))
     return rows if rows is None or len(rows) >= MIN_COLUMNAR_ROWS else rows.tolist()
@@ -144,7 +147,9 @@ class CachedFilters:
     def _catch_up(self, plan: FilterPlan, cycle: CycleState, pod: Pod) -> None:
         """Bring the results up to date."""
         snapshot, calls = self._snapshot, plan.cached
-        changed = changes_since(self._seen, self._log, snapshot, plan.max_changed_share)
+        # In a full evaluation, every node with nominated pods is filtered once more.
+        max_rows = len(snapshot.nominated)
+        changed = changes_since(self._seen, self._log, snapshot, plan.max_changed_share, max_rows)
         self._seen = _NEVER  # If a plugin fails half-way, the next pod starts from scratch.
         if changed is None:
             self._filter_all(calls, cycle, pod)
@@ -162,7 +167,7 @@ class CachedFilters:
         if len(changed) >= MIN_COLUMNAR_ROWS:
             rows = np.asarray(changed, np.intp)
             results.write(rows, 0)
-            self._filter_rows(plan.cached, cycle, pod, rows)
+            self._filter_nodes(plan.cached, cycle, pod, Nodes(self._snapshot, rows))
             self._filter_nominated(plan, cycle, pod, changed)
             return
         nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
@@ -199,21 +204,31 @@ class CachedFilters:
 
     def _filter_nominated(self, plan: FilterPlan, cycle: CycleState, pod: Pod, rows: Rows) -> None:
         """Filter nodes that have just been filtered once more, with the pods nominated to them added."""
-        if not self._snapshot.nominated:
+        snapshot = self._snapshot
+        if not snapshot.nominated:
             return
-        for row in np.asarray(rows).tolist():
-            calls = self._open_calls(plan, row, ())
-            if code := self._code_with_nominated(calls, cycle, pod, row):
-                self._results.write_row(row, code)
+        added = {row: pods for row in np.asarray(rows).tolist() if (pods := self._nominated(row))}
+        if len(added) < MIN_COLUMNAR_ROWS:
+            for row, pods in added.items():
+                if code := self._filter_row(self._open_calls(plan, row, ()), cycle, pod, row, pods):
+                    self._results.write_row(row, code)
+            return
+        places = [(place, info) for place, pods in enumerate(added.values()) for info in pods]
+        with_pods = HypotheticalPods(snapshot, len(added), added=places)
+        self._filter_nodes(plan.cached, cycle, pod, Nodes(snapshot, np.array([*added]), with_pods))
+
+    def _nominated(self, row: int, but: str = "") -> tuple[PodInfo, ...]:
+        """The pods nominated to a node that count before this class."""
+        nominated = self._snapshot.nominated.on(self._snapshot.names[row])
+        if not nominated:
+            return ()
+        return tuple([i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but])
 
     def _code_with_nominated(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, but: str = ""
     ) -> int:
         """The result of a node with the pods nominated to it that count before this class; 0 without any."""
-        nominated = self._snapshot.nominated.on(self._snapshot.names[row])
-        if not nominated:
-            return 0
-        added = tuple(i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but)
+        added = self._nominated(row, but)
         return self._filter_row(calls, cycle, pod, row, added) if added else 0
 
     def _code_without(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int) -> int:
@@ -231,7 +246,7 @@ class CachedFilters:
             passing = results.passing()
             if passing is not None and len(passing) * 2 < len(snapshot):
                 if len(passing):
-                    self._filter_rows(rest[number:], cycle, pod, passing)
+                    self._filter_nodes(rest[number:], cycle, pod, Nodes(snapshot, passing))
                 break
             answers = self._shared.get(call.plugin)
             if answers is None:
@@ -239,11 +254,8 @@ class CachedFilters:
             else:
                 results.add(call.plugin, answers.filter(call, cycle, pod))
 
-    def _filter_rows(
-        self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, rows: NDArray[np.intp]
-    ) -> None:
-        """Filter some nodes, which have passed so far."""
-        nodes = Nodes(self._snapshot, rows)
+    def _filter_nodes(self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, nodes: Nodes) -> None:
+        """Filter some nodes; the codes of those that are rejected are written."""
         for call in calls:
             result = call.filter(cycle, pod, nodes)
             if result.codes is None or not result.codes.any():
