@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
@@ -14,6 +16,7 @@ from moorage.framework.cache.filter_codes import FilterCodes
 from moorage.framework.interface.extension_points import is_uniform, uniform_scores
 from moorage.framework.interface.filter_result import ALL, Reason, refuse_where
 from tests.builders import make_framework, make_node, make_pod
+from tests.strategies import one_of
 
 TAINTS = ["gpu=x:NoSchedule"]
 
@@ -67,6 +70,30 @@ def test_rows_that_pass_stay_known_where_a_node_is_rejected_for_another_reason()
     now = codes.passing()
     assert now is not None
     assert now.tolist() == [0, 2]
+
+
+@given(
+    start=st.lists(st.booleans(), min_size=4, max_size=4),
+    steps=st.lists(st.tuples(one_of("row", "rows", "filter", "copy"), st.integers(0, 3), st.integers(0, 3))),
+)
+def test_counts_are_those_of_the_codes_whatever_was_written(
+    start: list[bool], steps: list[tuple[str, int, int]]
+) -> None:
+    codes = codes_of(*start)
+    for number, (step, row, code) in enumerate(steps):
+        if step == "row":
+            codes.write_row(row, code)
+        elif step == "rows":
+            codes.write(np.array([row, 0]), code)
+        elif step == "filter":
+            codes.add(f"filter {number}", refuse_where(np.arange(4) == row, "no"))
+        else:
+            codes = codes.copy()
+        counted = codes.counts()
+        assert [counted[each] if each < len(counted) else 0 for each in range(20)] == [
+            codes.codes.tolist().count(each) for each in range(20)
+        ]
+        counted[0] = -1  # It is the caller's.
 
 
 def test_classes_begin_with_the_codes_of_filters_that_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,14 +27,29 @@ codes = st.lists(st.integers(0, 3), min_size=6, max_size=6)
 some_rows = st.none() | st.sets(st.integers(0, 5)).map(sorted)
 
 
-@given(cached=codes, rows=some_rows, later=codes, is_left_out=st.booleans(), asks_early=st.booleans())
+@given(
+    cached=codes,
+    rows=some_rows,
+    later=codes,
+    is_left_out=st.booleans(),
+    asks_early=st.booleans(),
+    is_counted=st.booleans(),
+)
 def test_counts_by_reason_are_those_of_the_nodes(
-    cached: list[int], rows: list[int] | None, later: list[int], is_left_out: bool, asks_early: bool
+    cached: list[int],
+    rows: list[int] | None,
+    later: list[int],
+    is_left_out: bool,
+    asks_early: bool,
+    is_counted: bool,
 ) -> None:
     view = NODES if rows is None else NODES.at(np.array(rows, np.intp))
     diagnosis = Diagnosis(len(NODES), left_out=LEFT_OUT if is_left_out else None)
     refusals = [Refusal(f"plugin {index}", reason) for index, reason in enumerate(REASONS)]
-    diagnosis.refuse_cached(view, np.array(cached, np.int16)[: len(view)], refusals)
+    cached = cached[: len(view)]
+    counts = [cached.count(code) for code in range(4)] if is_counted else None
+    diagnosis.refuse_cached(view, np.array(cached, np.int16), refusals, counts)
+    assert diagnosis.refused_count == sum(map(bool, cached))
     if asks_early:
         assert len(diagnosis.codes) == len(NODES)
     left = [row for row in range(6) if diagnosis.of(row) is None]

@@ -122,7 +122,7 @@ class CachedFilters:
             passing = results.passing()
             if passing is None:
                 return nodes
-            diagnosis.refuse_cached(nodes, results.lend(), results.refusals)
+            diagnosis.refuse_cached(nodes, results.lend(), results.refusals, results.counts())
             return Nodes(self._snapshot, passing)
         here = nodes.pick(results.codes)
         if not here.any():

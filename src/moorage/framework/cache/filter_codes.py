@@ -36,7 +36,7 @@ Codes = NDArray[np.int16]
 class FilterCodes:
     """The results of filters for all rows. A copy shares the codes until one of them is written."""
 
-    __slots__ = ("_is_passing_known", "_is_shared", "_known", "_passing", "codes", "refusals")
+    __slots__ = ("_counts", "_is_passing_known", "_is_shared", "_known", "_passing", "codes", "refusals")
 
     def __init__(self, rows: int = 0) -> None:
         self.codes: Codes = np.zeros(rows, np.int16)
@@ -44,13 +44,14 @@ class FilterCodes:
         self._known: dict[Refusal, int] = {}
         self._passing: NDArray[np.intp] | None = None
         self._is_passing_known = True
+        self._counts: list[int] | None = None
         self._is_shared = False
 
     def copy(self) -> FilterCodes:
         """A copy that can be written."""
         twin = FilterCodes.__new__(FilterCodes)
         twin.codes, twin.refusals, twin._known = self.codes, list(self.refusals), dict(self._known)
-        twin._passing, twin._is_passing_known = self.passing(), True
+        twin._passing, twin._is_passing_known, twin._counts = self.passing(), True, None
         self._is_shared = twin._is_shared = True
         return twin
 
@@ -61,6 +62,12 @@ class FilterCodes:
             self._passing = None if len(passing) == len(self.codes) else passing
             self._is_passing_known = True
         return self._passing
+
+    def counts(self) -> list[int]:
+        """The number of rows with each code, in a new list; they are counted only after many were written."""
+        if self._counts is None:
+            self._counts = np.bincount(self.codes, minlength=1).tolist()
+        return self._counts.copy()
 
     def lend(self) -> Codes:
         """The codes as they are now; they are copied before the next write."""
@@ -73,12 +80,19 @@ class FilterCodes:
             self.codes, self._is_shared = self.codes.copy(), False
         self.codes[rows] = codes
         self._is_passing_known = False
+        self._counts = None
 
     def write_row(self, row: int, code: int) -> None:
         """Set the code of one row; the rows that pass stay known unless this one passes now, or did."""
-        is_passing_known = self._is_passing_known and bool(self.codes[row]) == bool(code)
+        before, counts = self.codes.item(row), self._counts
+        is_passing_known = self._is_passing_known and bool(before) == bool(code)
         self.write(row, code)
         self._is_passing_known = is_passing_known
+        if counts is not None:
+            counts += [0] * (code + 1 - len(counts))
+            counts[before] -= 1
+            counts[code] += 1
+            self._counts = counts
 
     def add(self, plugin: str, result: FilterResult) -> None:
         """Add a filter's result for all rows: the first rejection of a row counts."""
@@ -90,6 +104,7 @@ class FilterCodes:
             found += self.codes
         self.codes = found
         self._is_shared = self._is_passing_known = False
+        self._counts = None
 
     def table(self, plugin: str, result: FilterResult) -> Codes:
         """The codes here of a filter's reasons, by its own codes."""

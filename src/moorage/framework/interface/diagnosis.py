@@ -41,8 +41,10 @@ class Diagnosis:
     _refusals: list[Refusal] = field(default_factory=list)
     _codes: NDArray[np.int32] | None = None
     _plugins: set[str] = field(default_factory=set)
-    _cached: tuple[Nodes, NDArray[np.int16], list[Refusal]] | None = None
+    _cached: tuple[Nodes, NDArray[np.int16], list[Refusal], list[int] | None] | None = None
     """Cached results, not recorded yet: they are not needed where a pod gets a node."""
+    _counts: list[int] | None = None
+    """Number of nodes without a refusal, and with each of those that there are; None: not counted yet."""
 
     @property
     def refusals(self) -> list[Refusal]:
@@ -67,36 +69,52 @@ class Diagnosis:
     def refuse(self, plugin: str, nodes: Nodes, result: FilterResult) -> None:
         """Record a filter's result over nodes."""
         assert result.codes is not None
+        self._flush_cached()
+        self._counts = None
         refused = np.flatnonzero(result.codes)
         rows = refused if nodes.rows is None else nodes.rows[refused]
         self.codes[rows] = result.codes[refused].astype(np.int32) + (len(self.refusals) - 1)
         self.refusals.extend(Refusal(plugin, reason) for reason in result.reasons)
         self.plugins.add(plugin)
 
-    def refuse_cached(self, nodes: Nodes, codes: NDArray[np.int16], refusals: list[Refusal]) -> None:
-        """Record cached results of nodes: 0, or 1 + index into `refusals`. The codes must not change."""
+    def refuse_cached(
+        self,
+        nodes: Nodes,
+        codes: NDArray[np.int16],
+        refusals: list[Refusal],
+        counts: list[int] | None = None,
+    ) -> None:
+        """Record cached results of nodes: 0, or 1 + index into `refusals`. The codes must not change.
+
+        counts: the number of nodes with each code, if that is known.
+        """
         self._flush_cached()
-        self._cached = (nodes, codes, refusals)
+        self._cached = (nodes, codes, refusals, counts)
 
     def _flush_cached(self) -> None:
         if self._cached is None:
             return
-        (nodes, codes, refusals), self._cached = self._cached, None
+        (nodes, codes, refusals, counts), self._cached = self._cached, None
+        counts = np.bincount(codes, minlength=1).tolist() if counts is None else counts
         if nodes.rows is None and self._codes is None:
-            self._codes = codes.astype(np.int32) + _NOT_REFUSED
+            self._codes = np.add(codes, _NOT_REFUSED, dtype=np.int32)
+            self._counts = counts
         else:
             refused = np.flatnonzero(codes)
             rows = refused if nodes.rows is None else nodes.rows[refused]
             self.codes[rows] = codes[refused].astype(np.int32) + (len(self._refusals) - 1)
+            self._counts = None
         self._refusals.extend(refusals)
-        counts = np.bincount(codes, minlength=1)[1:].tolist()
-        self._plugins.update(refusals[code].plugin for code, count in enumerate(counts) if count)
+        for refusal, count in zip(refusals, counts[1:], strict=False):
+            if count:
+                self._plugins.add(refusal.plugin)
 
     def keep_only(self, rows: NDArray[np.intp]) -> None:
         """Discard the results of all other rows: they were not evaluated."""
         kept = np.full_like(self.codes, _NOT_REFUSED)
         kept[rows] = self.codes[rows]
         self._codes = kept
+        self._counts = None
 
     def refuse_all(self, status: Status) -> None:
         """Record a pre-filter's rejection."""
@@ -121,15 +139,23 @@ class Diagnosis:
     def refused_count(self) -> int:
         """How many nodes filters rejected."""
         if self._cached is not None and not self._refusals:
-            return int(np.count_nonzero(self._cached[1]))
-        return int(np.count_nonzero(self.codes != _NOT_REFUSED)) if self.refusals else 0
+            counts = self._cached[3]
+            return int(np.count_nonzero(self._cached[1])) if counts is None else sum(counts[1:])
+        return self.total - self._counted()[0] if self.refusals else 0
+
+    def _counted(self) -> list[int]:
+        """Number of nodes without a refusal, and with each of those that there are."""
+        self._flush_cached()
+        if self._counts is None:
+            self._counts = np.bincount(self.codes - _NOT_REFUSED, minlength=1).tolist()
+        return self._counts
 
     def tally(self) -> Counter[str]:
         """Number of nodes by reason; a node with two reasons counts in both."""
         tally: Counter[str] = Counter()
         absent, refusals = self.total, self.refusals
         if refusals:
-            absent, *counts = np.bincount(self.codes - _NOT_REFUSED, minlength=1).tolist()
+            absent, *counts = self._counted()
             for refusal, count in zip(refusals, counts, strict=False):
                 if count:
                     _add(tally, refusal.reason.texts, count)
