@@ -10,8 +10,10 @@ from moorage.api.quantity import format_quantity
 from moorage.api.resource_requests import (
     SCORING_DEFAULTS,
     current_requests,
+    have_equal_resources_in_status,
     pod_load,
     pod_requests,
+    resources_in_status,
     scoring_requests,
     spec_requests,
 )
@@ -208,3 +210,26 @@ def test_only_resources_that_nodes_are_filled_with_count() -> None:
         }
     )
     assert pod_load(pod).amounts == {"cpu": 1000, "hugepages-2Mi": 4 << 20, "example.com/gpu": 1}
+
+
+STATUSES: tuple[dict[str, Any], ...] = (
+    {},
+    {"phase": "Running"},
+    {"conditions": [{"type": "Ready", "status": "True"}]},
+    {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]},
+    {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]},
+    {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]},
+    {"initContainerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}}]},
+    {"resources": {"requests": {"cpu": "1"}}},
+    {"allocatedResources": {"cpu": "1"}},
+)
+
+
+@pytest.mark.parametrize("one", STATUSES, ids=str)
+@pytest.mark.parametrize("other", STATUSES, ids=str)
+def test_statuses_are_compared_by_what_requests_read_of_them(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    pod, later = make({}, one), make({}, other)
+    equal = resources_in_status(pod) == resources_in_status(later)
+    assert have_equal_resources_in_status(pod, later) is equal

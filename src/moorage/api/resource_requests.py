@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from moorage.api.base import ResourceList
 from moorage.api.names import is_pod_level_resource, is_scalar_resource
-from moorage.api.pod import Container, ContainerStatus, Pod
+from moorage.api.pod import Container, ContainerStatus, Pod, PodStatus
 from moorage.api.quantity import NANO, Quantity, parse_quantity, round_up
 from moorage.api.remembered import IdentityCache
 
@@ -107,8 +107,30 @@ def resources_in_status(pod: Pod) -> tuple[object, ...]:
         status.init_container_statuses,
         status.resources,
         status.allocated_resources,
-        next((each.reason for each in status.conditions if each.type == "PodResizePending"), None),
+        _resize_pending(status),
     )
+
+
+def have_equal_resources_in_status(one: Pod, other: Pod) -> bool:
+    """Whether two versions of a pod have the same `resources_in_status`; compared without making them."""
+    status, others = one.status, other.status
+    if status is others:
+        return True
+    return (
+        status.container_statuses == others.container_statuses
+        and status.init_container_statuses == others.init_container_statuses
+        and status.resources == others.resources
+        and status.allocated_resources == others.allocated_resources
+        and (status.conditions is others.conditions or _resize_pending(status) == _resize_pending(others))
+    )
+
+
+def _resize_pending(status: PodStatus) -> str | None:
+    """Why a resize waits; None if it does not."""
+    for each in status.conditions:
+        if each.type == "PodResizePending":
+            return each.reason
+    return None
 
 
 def has_pod_level_requests(pod: Pod) -> bool:

@@ -137,13 +137,12 @@ class ObjectStore:
             raise _conflict(POD, name)
         if meta.get("resourceVersion", pod.metadata.resource_version) != pod.metadata.resource_version:
             raise _conflict(POD, name)
-        changes = {**patch["status"]}
-        conditions = {each.type: each for each in pod.status.conditions}
+        changes, status = {**patch["status"]}, pod.status
+        conditions = {each.type: each for each in status.conditions}
         for each in changes.pop("conditions", ()):
             conditions[each["type"]] = msgspec.convert(each, Condition)
-        status = replace(pod.status, conditions=tuple(conditions.values()))
-        if "nominatedNodeName" in changes:
-            status = replace(status, nominated_node_name=changes.pop("nominatedNodeName") or "")
+        nominated = changes.pop("nominatedNodeName", status.nominated_node_name) or ""
+        status = replace(status, conditions=tuple(conditions.values()), nominated_node_name=nominated)
         if changes:
             rest = convert(changes, type(status))
             names = {field: getattr(rest, field) for field in status.__struct_fields__}

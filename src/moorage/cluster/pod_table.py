@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moorage.api.affinity import NO_TERMS, PodTerms, placed_pod_terms
 from moorage.api.limits import has_too_many_terms
 from moorage.api.pod import Pod
-from moorage.api.resource_requests import PodLoad, pod_load, resources_in_status
+from moorage.api.resource_requests import PodLoad, have_equal_resources_in_status, pod_load
 from moorage.api.storage import (
     ISCSI,
     RBD,
@@ -117,7 +117,7 @@ class PodInfo:
             return False
         if old.status.start_time != pod.status.start_time or old.spec != pod.spec:
             return False
-        return resources_in_status(old) == resources_in_status(pod) or self.load == pod_load(pod)
+        return have_equal_resources_in_status(old, pod) or self.load == pod_load(pod)
 
     @cached_property
     def load(self) -> PodLoad:
@@ -358,7 +358,7 @@ class PodTable:
 
     def rows_of(self, uids: Iterable[str]) -> list[int]:
         """The rows of pods."""
-        return [self._row_of[uid] for uid in uids]
+        return list(map(self._row_of.__getitem__, uids))
 
     def nodes_of(self, classes: Collection[int]) -> NDArray[np.int32]:
         """The node row of every pod of some classes, given by code; a node appears once per pod."""

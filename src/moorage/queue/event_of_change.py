@@ -8,7 +8,7 @@ from typing import Any
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.quantity import NANO, round_up
-from moorage.api.resource_requests import pod_requests, resources_in_status
+from moorage.api.resource_requests import have_equal_resources_in_status, pod_requests, resources_in_status
 from moorage.queue.cluster_events import Action, ClusterEvent, Resource, event
 
 _MILLI = NANO // 1000
@@ -29,7 +29,7 @@ def _is_of_no_particular_field(old: Pod, new: Pod) -> bool:
         old.metadata.labels == new.metadata.labels
         and old.spec == new.spec
         and _generated_claims(old) == _generated_claims(new)
-        and resources_in_status(old) == resources_in_status(new)
+        and have_equal_resources_in_status(old, new)
     )
 
 

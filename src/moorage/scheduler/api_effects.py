@@ -7,6 +7,7 @@ of single fields, with the resourceVersion where another client's change must no
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from moorage.api.base import Object
 from moorage.api.decode import convert
@@ -97,20 +98,24 @@ class ApiEffects:
             await self._evict_all(eviction)
             result = "success"
         finally:
-            preemptor = kobj(eviction.preemptor)
-            message = "Async Preemption finished completely"
-            log.info(2, message, preemptor=preemptor, node=eviction.node_name, result=result)
+            if log.v >= 2:
+                preemptor = kobj(eviction.preemptor)
+                message = "Async Preemption finished completely"
+                log.info(2, message, preemptor=preemptor, node=eviction.node_name, result=result)
 
     async def _evict_all(self, eviction: EvictPods) -> None:
         """The last victim is evicted after all others: its deletion requeues the preemptor."""
         *others, last = eviction.victims
-        results = await asyncio.gather(
-            *(self._evict_one(victim, eviction) for victim in others), return_exceptions=True
-        )
-        for result in results:
+        if others:
+            await self._evict_concurrently(others, eviction)
+        await self._evict_one(last, eviction)
+
+    async def _evict_concurrently(self, victims: Sequence[Pod], eviction: EvictPods) -> None:
+        """Evict several pods; if that fails for some of them, the others are evicted nonetheless."""
+        evictions = (self._evict_one(victim, eviction) for victim in victims)
+        for result in await asyncio.gather(*evictions, return_exceptions=True):
             if isinstance(result, BaseException):
                 raise result
-        await self._evict_one(last, eviction)
 
     async def _evict_one(self, victim: Pod, eviction: EvictPods) -> None:
         """Evict a pod; one that is deleted already is no failure, one not bound yet is not deleted."""
