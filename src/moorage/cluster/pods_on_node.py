@@ -13,37 +13,38 @@ class PodsOnNode:
     The order decides between equally important pods in preemption.
     """
 
-    __slots__ = ("_index_of", "infos")
+    __slots__ = ("index_of", "infos")
 
     def __init__(self) -> None:
         self.infos: list[PodInfo] = []
         """The pods in order."""
-        self._index_of: dict[str, int] = {}
+        self.index_of: dict[str, int] = {}
+        """The index of each pod, by uid."""
 
     def append(self, uid: str, info: PodInfo) -> None:
         """Add a pod that is not here."""
-        self._index_of[uid] = len(self.infos)
+        self.index_of[uid] = len(self.infos)
         self.infos.append(info)
 
     def remove(self, uid: str) -> PodInfo:
         """Remove a pod and return it."""
-        index, last = self._index_of.pop(uid), self.infos.pop()
+        index, last = self.index_of.pop(uid), self.infos.pop()
         if index == len(self.infos):
             return last
         info, self.infos[index] = self.infos[index], last
-        self._index_of[last.pod.uid] = index
+        self.index_of[last.pod.uid] = index
         return info
 
     def get(self, uid: str) -> PodInfo | None:
         """A pod by uid; None if it is not here."""
-        index = self._index_of.get(uid)
+        index = self.index_of.get(uid)
         return None if index is None else self.infos[index]
 
     def __getitem__(self, uid: str) -> PodInfo:
-        return self.infos[self._index_of[uid]]
+        return self.infos[self.index_of[uid]]
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._index_of
+        return uid in self.index_of
 
     def __iter__(self) -> Iterator[str]:
         """The uids in order."""

@@ -123,10 +123,9 @@ class Snapshot:
     def node_index_of_pods(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
         """The index of each pod, given by its row in the pod table, in its node's list of pods."""
         place_of = np.zeros(len(self.pods.infos), np.int64)
-        on_nodes = [self._pods_of[row] for row in np.unique(self.pods.node_rows[pods]).tolist()]
-        counts = np.fromiter(map(len, on_nodes), np.int64, len(on_nodes))
-        first = np.repeat(np.cumsum(counts) - counts, counts)
-        place_of[self.pods.rows_of(chain.from_iterable(on_nodes))] = np.arange(len(first)) - first
+        indexes = [self._pods_of[row].index_of for row in np.unique(self.pods.node_rows[pods]).tolist()]
+        places = list(chain.from_iterable(index.values() for index in indexes))
+        place_of[self.pods.rows_of(chain.from_iterable(indexes))] = places
         return place_of[pods]
 
     # Writing: only the cache does.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
@@ -49,6 +51,7 @@ NONE = -1
         pytest.param([2, 1, 1, 2], {}, 4, [1, 2], 4, id="equals, the first first"),
         pytest.param([NONE, NONE], {}, 2, [], 2, id="no candidate"),
         pytest.param([], {}, 0, [], 0, id="no node"),
+        pytest.param([NONE, NONE, 1, 0], {}, 0, [2], 4, id="one is needed in any case"),
     ],
 )
 def test_which_nodes_are_looked_at_and_which_is_taken(
@@ -70,3 +73,21 @@ def test_where_it_begins() -> None:
     dry_run = Recorded([0] * 5, {})
     chosen = [find_candidates(dry_run, np.arange(5), 1, start).tolist() for start in range(5)]
     assert chosen == [[0], [1], [2], [3], [4]]
+
+
+STARTS = st.integers(0, 2)
+VICTIMS = st.lists(st.integers(-1, 2), min_size=1, max_size=3).map(lambda each: sorted(each, reverse=True))
+
+
+@given(nodes=st.lists(st.tuples(VICTIMS, STARTS, st.integers(0, 1)), min_size=1, max_size=8))
+def test_the_best_candidates_are_those_that_a_plain_comparison_finds(
+    nodes: list[tuple[list[int], int, int]],
+) -> None:
+    stats = VictimStats(len(nodes))
+    ranks = []
+    for row, (priorities, start, pdb_violations) in enumerate(nodes):
+        stats.put(row, priorities, [start] * len(priorities), pdb_violations)
+        total = sum(priority + (1 << 31) for priority in priorities)
+        ranks.append((pdb_violations, priorities[0], total, len(priorities), -start))
+    best = [row for row, rank in enumerate(ranks) if rank == min(ranks)]
+    assert pick_one_node(stats, np.arange(len(nodes))).tolist() == best

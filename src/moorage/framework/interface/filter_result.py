@@ -59,10 +59,10 @@ def refuse_where(refused: NDArray[np.bool_], reason: str, *, resolvable: bool = 
 
 def reason_of(answer: Status | str | Any) -> Reason | None:
     """The reason in a filter's answer for one node; None: the node passes. AnswerError if it is an error."""
-    if answer is None or (isinstance(answer, Status) and answer.code is Code.SUCCESS):
-        return None
     if isinstance(answer, Reason):
         return answer
+    if answer is None or (isinstance(answer, Status) and answer.code is Code.SUCCESS):
+        return None
     if isinstance(answer, str):
         return Reason((answer,))
     if isinstance(answer, Status) and answer.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE):

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from moorage.api.node import Node, Taint
 from moorage.api.resource_requests import CPU, MEMORY
 from moorage.api.selectors import NODE_NAME_FIELD, NodeTerm, Operator, RequiredNodes, Requirement
-from moorage.cluster.columns import ABSENT, CodeColumn, V, Vocabulary, clipped
+from moorage.cluster.columns import ABSENT, COLUMN_MAX, CodeColumn, V, Vocabulary, clipped
 from moorage.cluster.label_columns import integers, matching
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import Disk, HostPort, PodInfo
@@ -105,7 +105,9 @@ class NodeView:
         twin._requested = requested = dict(self._requested)
         for info in moved:
             for resource, amount in info.load.amounts.items():
-                requested[resource] = requested.get(resource, 0) + sign * clipped(amount)
+                if amount > COLUMN_MAX:
+                    amount = COLUMN_MAX
+                requested[resource] = requested.get(resource, 0) + sign * amount
         return twin
 
     @property
@@ -149,16 +151,25 @@ class NodeView:
     @property
     def allowed_pods(self) -> int:
         """How many pods the node takes."""
-        return int(self.snapshot.allowed_pods.values[self.row])
+        allowed: int = self.snapshot.allowed_pods.item(self.row)
+        return allowed
 
     @property
     def pod_count(self) -> int:
         """How many pods are on the node."""
-        return int(self.snapshot.pod_count.values[self.row]) + len(self.added) - len(self.removed)
+        count: int = self.snapshot.pod_count.item(self.row)
+        return count + len(self.added) - len(self.removed)
 
     def allocatable(self, resource: str) -> int:
         """How much of a resource pods may fill: milli-CPU, bytes or a count."""
         return self.snapshot.allocatable.by_row[self.row].get(resource, 0)
+
+    def free(self, resource: str) -> int:
+        """How much of a resource is left; negative where pods request more than there is."""
+        free = self.snapshot.allocatable.by_row[self.row].get(resource, 0) - self._requested.get(resource, 0)
+        for info in self.added:
+            free -= info.load.amounts.get(resource, 0)
+        return free
 
     def requested(self, resource: str) -> int:
         """How much of a resource the pods on the node request."""

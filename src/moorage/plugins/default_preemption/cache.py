@@ -38,8 +38,8 @@ class PreemptionCache:
         self.refusals: list[Refusal] = []
         self.codes = np.zeros(0, np.int16)
         """For each row 0, or why preemption does not help: 1 + index into `refusals`."""
-        self.is_known = np.zeros(0, bool)
-        """Which rows are valid."""
+        self.is_stale = np.zeros(0, bool)
+        """Which rows are not valid."""
         self.admits = np.zeros(0, bool)
         """Rows that pass all filters that depend on the node alone."""
         self._known_refusals: dict[Refusal, int] = {}
@@ -54,13 +54,15 @@ class PreemptionCache:
         if changed is None or nodes_changed is None:
             rows = len(snapshot)
             self.stats, self.codes = VictimStats(rows), np.zeros(rows, np.int16)
-            self.is_known, self.admits = np.zeros(rows, bool), np.zeros(rows, bool)
+            self.is_stale, self.admits = np.ones(rows, bool), np.zeros(rows, bool)
         else:
-            self.is_known[changed] = False
-            self.admits[nodes_changed] = False
+            if changed:
+                self.is_stale[changed] = True
+            if nodes_changed:
+                self.admits[nodes_changed] = False
             if budgets is not self._budgets and (differing := budgets.differing(self._budgets)) is not None:
                 classes = [code for code, each in snapshot.pods.class_codes.items() if differing(each)]
-                self.is_known[snapshot.pods.nodes_of(classes)] = False
+                self.is_stale[snapshot.pods.nodes_of(classes)] = True
         self._seen, self._nodes_seen = snapshot.changes.position, snapshot.node_changes.position
         self._budgets = budgets
 
@@ -69,7 +71,7 @@ class PreemptionCache:
         table = np.array([*map(self.code, found.refusals), 0], np.int16)
         self.codes[rows] = table[found.codes[rows]]
         self.admits[rows] |= self.codes[rows] == 0
-        self.is_known[rows] = True
+        self.is_stale[rows] = False
 
     def code(self, refusal: Refusal) -> int:
         """The code of a refusal."""
@@ -103,25 +105,25 @@ class CachedDryRun:
         self._own = None if nominated_to is None else cache.snapshot.row_of.get(nominated_to)
         """The row of the node that the pod is nominated to: there it does not count against itself."""
         if self._own is not None:
-            cache.is_known[self._own] = False
+            cache.is_stale[self._own] = True
 
     def evaluate(self, rows: NDArray[np.intp]) -> None:
         """Compute the victim statistics of some rows, as far as they are unknown."""
         cache = self._cache
-        new = rows[~cache.is_known[rows]]
+        new = rows[cache.is_stale.take(rows)]
         if not len(new):
             return
         if len(new) < _MIN_COLUMNAR_ROWS:
             for row in new.tolist():
                 self._evaluate_one(row)
-            cache.is_known[new] = True
+            cache.is_stale[new] = False
         else:
             snapshot = cache.snapshot
             found = Diagnosis(len(snapshot))
             self.stats.put_all(new, *self._select_victims(Nodes(snapshot, new), found))
             cache.put_all(new, found)
         if self._own is not None:
-            cache.is_known[self._own] = False  # That result is valid for this pod only.
+            cache.is_stale[self._own] = True  # That result is valid for this pod only.
 
     def _evaluate_one(self, row: int) -> None:
         cache = self._cache

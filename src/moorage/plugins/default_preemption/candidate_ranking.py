@@ -21,13 +21,14 @@ def pick_one_node(stats: VictimStats, candidates: NDArray[np.intp]) -> NDArray[n
     victims, and latest start time of the most important victims.
     """
     best = candidates
-    for column in (stats.pdb_violations, stats.highest_priority, stats.priority_sum, stats.count):
+    first = (stats.pdb_violations,) if stats.has_pdb_violations else ()
+    for column in (*first, stats.highest_priority, stats.priority_sum, stats.count):
         if len(best) > 1:
-            values = column[best]
-            best = best[values == values.min()]
+            values = column.take(best)
+            best = best[values == np.minimum.reduce(values)]
     if len(best) > 1:
-        started = stats.earliest_start[best]
-        best = best[started == started.max()]
+        started = stats.earliest_start.take(best)
+        best = best[started == np.maximum.reduce(started)]
     return best
 
 
@@ -38,14 +39,17 @@ def find_candidates(dry_run: DryRun, rows: NDArray[np.intp], enough: int, start:
     """
     rotated = np.concatenate((rows[start:], rows[:start]))
     stats = dry_run.stats
-    found = rotated[:0]
+    found, enough = rotated[:0], max(enough, 1)
     begin, size = 0, max(enough, _MIN_BATCH_ROWS)
     while begin < len(rotated):
         part = rotated[begin : begin + size]
         dry_run.evaluate(part)
-        found = np.concatenate((found, part[stats.count[part] > 0]))
+        candidates = part[stats.count.take(part) > 0]
+        found = np.concatenate((found, candidates)) if len(found) else candidates
         if len(found) >= enough:
-            without_violations = np.flatnonzero(stats.pdb_violations[found] == 0)
+            if not stats.has_pdb_violations:
+                return found[:enough]
+            without_violations = np.flatnonzero(stats.pdb_violations.take(found) == 0)
             if len(without_violations):
                 return found[: max(enough, int(without_violations[0]) + 1)]
         begin, size = begin + size, 2 * size

@@ -274,7 +274,8 @@ def _helped(nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
     """The nodes that were rejected for a reason that preemption may resolve."""
     codes = [refusal.reason.code is Code.UNSCHEDULABLE for refusal in diagnosis.refusals]
     everywhere = diagnosis.pre_filter is not None and diagnosis.pre_filter.code is Code.UNSCHEDULABLE
-    return nodes.where(np.array([*codes, everywhere])[diagnosis.codes])
+    # The code of no refusal is -1, the last entry.
+    return nodes.where(np.array([*codes, everywhere]).take(diagnosis.codes, mode="wrap"))
 
 
 def _log_candidates(pod: Pod, dry_run: DryRun, rows: NDArray[np.intp], names: Sequence[str]) -> None:

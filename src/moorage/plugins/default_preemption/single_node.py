@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from moorage.api.pod import Pod
@@ -29,15 +29,18 @@ class NodeVictimSelection(NamedTuple):
 
 
 def lower_pods(snapshot: Snapshot, row: int, priority: int) -> list[PodInfo]:
-    """The pods of lower priority on a node, the most important first: see `victims.importance`."""
-    lower = []
-    for place, info in enumerate(snapshot.pods_of(row).infos):
-        own = info.pod.priority
-        if own < priority:
-            started = start_microseconds(info)
-            lower.append((-own, started, -place if started == NOT_STARTED else place, info))
-    lower.sort()  # No two pods have all three keys in common: infos are not compared.
-    return [info for _, _, _, info in lower]
+    """The pods of lower priority on a node, in its order."""
+    return [info for info in snapshot.pods_of(row).infos if info.pod.priority < priority]
+
+
+def by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
+    """Pods of a node, which are given in its order, the most important first: see `victims.importance`."""
+    keys = []
+    for place, info in enumerate(pods):
+        started = start_microseconds(info)
+        keys.append((-info.pod.priority, started, -place if started == NOT_STARTED else place, info))
+    keys.sort()  # No two pods have all three keys in common: infos are not compared.
+    return [info for _, _, _, info in keys]
 
 
 class SingleNodeDryRun:
@@ -46,6 +49,7 @@ class SingleNodeDryRun:
     def __init__(self, cycle: CycleState, pod: Pod, filters: SingleNodeFilters, budgets: Budgets) -> None:
         self._cycle = cycle
         self._pod = pod
+        self._priority = pod.priority
         self._filters = filters
         self._budgets = budgets
 
@@ -57,7 +61,7 @@ class SingleNodeDryRun:
         no_victims: the refusal if no pod has a lower priority. is_known_node: whether the node is known to
         pass with some of its pods removed.
         """
-        lower = lower_pods(snapshot, row, self._pod.priority)
+        lower = lower_pods(snapshot, row, self._priority)
         if not lower:
             return NodeVictimSelection(refusal=no_victims)
         views = []
@@ -67,6 +71,7 @@ class SingleNodeDryRun:
             if refusal is not None:
                 return NodeVictimSelection(refusal=refusal)
             views.append(view)
+        lower = by_importance(lower)
         breaking = self._budgets.pdb_violations_on_node(lower)
         removed = self._not_reprieved(views, lower, _reprieve_order(breaking), None)
         return NodeVictimSelection(
@@ -75,7 +80,9 @@ class SingleNodeDryRun:
 
     def victims(self, snapshot: Snapshot, row: int, count: int) -> list[PodInfo]:
         """The victims on a node that is known to have `count` of them, the most important first."""
-        lower = lower_pods(snapshot, row, self._pod.priority)
+        lower = by_importance(lower_pods(snapshot, row, self._priority))
+        if count == len(lower):
+            return lower
         views = [node.without(lower) for node in self._suppositions(snapshot, row)]
         order = _reprieve_order(self._budgets.pdb_violations_on_node(lower))
         return [lower[index] for index in self._not_reprieved(views, lower, order, count)]
@@ -106,8 +113,8 @@ class SingleNodeDryRun:
         """A node with the pods nominated to it that take precedence, if there are any, and without them."""
         nominated = snapshot.nominated.on(snapshot.names[row])
         if nominated:
-            pod = self._pod
-            added = [i for i in nominated if i.pod.priority >= pod.priority and i.pod.uid != pod.uid]
+            priority, uid = self._priority, self._pod.uid
+            added = [info for info in nominated if info.pod.priority >= priority and info.pod.uid != uid]
             if added:
                 yield NodeView(snapshot, row, tuple(added))
         yield NodeView(snapshot, row)

@@ -118,13 +118,22 @@ def _having_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 class VictimStats:
     """Statistics of the victims on each row of a snapshot. A row without victims is no candidate."""
 
-    __slots__ = ("count", "earliest_start", "highest_priority", "pdb_violations", "priority_sum")
+    __slots__ = (
+        "count",
+        "earliest_start",
+        "has_pdb_violations",
+        "highest_priority",
+        "pdb_violations",
+        "priority_sum",
+    )
 
     def __init__(self, rows: int) -> None:
         self.count = np.zeros(rows, np.int32)
         """The number of victims."""
         self.pdb_violations = np.zeros(rows, np.int32)
         """The number of PDB violations among them."""
+        self.has_pdb_violations = False
+        """Whether any row has, or had, PDB violations."""
         self.highest_priority = np.zeros(rows, np.int64)
         """The highest priority among them."""
         self.priority_sum = np.zeros(rows, np.int64)
@@ -144,7 +153,9 @@ class VictimStats:
         earliest_start = np.full(size, np.iinfo(np.int64).max)
         np.minimum.at(earliest_start, place[most_important], started[most_important])
         self.count[rows] = np.bincount(place, minlength=size)
-        self.pdb_violations[rows] = np.bincount(place[victims.violates[removed]], minlength=size)
+        violating = place[victims.violates[removed]]
+        self.pdb_violations[rows] = np.bincount(violating, minlength=size)
+        self.has_pdb_violations |= len(violating) > 0
         self.highest_priority[rows] = highest_priority
         self.priority_sum[rows] = priority_sum
         self.earliest_start[rows] = earliest_start
@@ -154,6 +165,7 @@ class VictimStats:
         self.count[row] = len(priorities)
         if priorities:
             self.pdb_violations[row] = pdb_violations
+            self.has_pdb_violations |= pdb_violations > 0
             self.highest_priority[row] = priorities[0]
             self.priority_sum[row] = sum(priorities) + len(priorities) * _PRIORITY_OFFSET
             self.earliest_start[row] = min(started[: priorities.count(priorities[0])])

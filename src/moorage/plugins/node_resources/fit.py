@@ -210,9 +210,9 @@ class NodeResourcesFit:
         texts = [TOO_MANY_PODS] if node.pod_count >= node.allowed_pods else []
         code = Code.UNSCHEDULABLE
         for name, amount in cycle.read_or(_REQUESTS, lambda: self._needed_by(pod)).items():
-            allocatable = node.allocatable(name)
-            if allocatable - node.requested(name) >= amount:
+            if node.free(name) >= amount:
                 continue
+            allocatable = node.allocatable(name)
             if not allocatable and _is_backed(name, node.objects):
                 continue
             texts.append(INSUFFICIENT.format(name))
