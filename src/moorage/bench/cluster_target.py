@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from moorage.api.manifests import Manifest
-from moorage.bench.concurrency import at_once
+from moorage.bench.concurrency import MAX_CONCURRENCY, at_once
 from moorage.bench.pod_watch import PodWatch
 from moorage.bench.process_usage import ProcessUsage, own_usage
 from moorage.bench.target import PreparedObject, WorkloadFailed
@@ -129,6 +129,7 @@ class ClusterTarget:
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self.notes: list[str] = []
+        self.concurrency = MAX_CONCURRENCY
         self.client = client
         self._clock = clock
         self.informer: Informer[Any] = Informer(client, POD, clock, decode=_read_pod)

@@ -13,8 +13,8 @@ MAX_CONCURRENCY: Final = 30
 Work = Callable[[], Coroutine[Any, Any, object]]
 
 
-async def at_once(work: Iterable[Coroutine[Any, Any, object]]) -> None:
-    """Run all coroutines; the first failure cancels the others, and is raised."""
+async def at_once(work: Iterable[Coroutine[Any, Any, object]], tasks_count: int = MAX_CONCURRENCY) -> None:
+    """Run all coroutines, in a number of tasks; the first failure cancels the others, and is raised."""
     left = iter(work)
 
     async def some() -> None:
@@ -23,7 +23,7 @@ async def at_once(work: Iterable[Coroutine[Any, Any, object]]) -> None:
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for _ in range(MAX_CONCURRENCY):
+            for _ in range(tasks_count):
                 tasks.create_task(some())
     except BaseExceptionGroup as group:
         raise _first(group) from None

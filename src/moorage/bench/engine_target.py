@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from random import Random
-from time import perf_counter
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +21,7 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.bench.base_objects import declared_features
 from moorage.bench.claim_controller import ClaimController
+from moorage.bench.concurrency import MAX_CONCURRENCY
 from moorage.bench.object_store import ObjectStore
 from moorage.bench.pod_watch import PodWatch
 from moorage.bench.process_usage import ProcessUsage, forget_peak, own_usage
@@ -40,7 +40,7 @@ from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.informers import decoder
 from moorage.scheduler.observers import MetricsObserver
 from moorage.scheduler.scheduler import Scheduler
-from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
+from moorage.services.metrics import Metrics
 
 
 class ClaimTemplateSpec(Struct):
@@ -69,27 +69,13 @@ class _Stopwatch(MetricsObserver):
 
     def __init__(self, metrics: Metrics) -> None:
         super().__init__(metrics)
-        self._begun: dict[str, float] = {}
         self.attempts: dict[str, list[float]] = defaultdict(list)
 
-    def begins(self, queued: QueuedPod) -> None:
-        """A pod's cycle begins."""
-        super().begins(queued)
-        self._begun[queued.uid] = perf_counter()
-
-    def bound(self, queued: QueuedPod, now: float) -> None:
-        """A pod is bound."""
-        super().bound(queued, now)
-        self._ends(queued, SCHEDULED)
-
-    def failed(self, queued: QueuedPod, reason: str) -> None:
-        """An attempt has failed."""
-        super().failed(queued, reason)
-        self._ends(queued, UNSCHEDULABLE if reason == "Unschedulable" else ERROR)
-
-    def _ends(self, queued: QueuedPod, result: str) -> None:
-        now = perf_counter()
-        self.attempts[result].append(now - self._begun.pop(queued.uid, now))
+    def ended(self, result: str, queued: QueuedPod) -> float:
+        """An attempt ended."""
+        seconds = super().ended(result, queued)
+        self.attempts[result].append(seconds)
+        return seconds
 
 
 class EngineTarget:
@@ -97,6 +83,8 @@ class EngineTarget:
 
     def __init__(self, config: SchedulerConfiguration | None, clock: Clock, features: int) -> None:
         self.notes: list[str] = []
+        self.concurrency = 1  # The store answers at once, and a turn of a task costs more than a write.
+        self._writes = 0
         self._store = ObjectStore(utc_now)
         self._metrics = Metrics(Random(_SEED))
         self._stopwatch = _Stopwatch(self._metrics)
@@ -141,9 +129,9 @@ class EngineTarget:
         return PreparedObject(_KINDS[name], _decoder(name)(msgspec.json.encode(manifest)))
 
     async def create(self, prepared: PreparedObject, namespace: str) -> str:
-        """Create an object, then yield to the event loop."""
+        """Create an object."""
         name = self._store.create(prepared.kind, namespace, prepared.body).name
-        await asyncio.sleep(0)
+        await self._written()
         return name
 
     async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
@@ -160,7 +148,13 @@ class EngineTarget:
         """Delete an object."""
         place = namespace if kind.namespaced else ""
         self._store.delete(kind, place, name, grace_seconds=grace_seconds)
-        await asyncio.sleep(0)
+        await self._written()
+
+    async def _written(self) -> None:
+        """Yield to the event loop after as many writes as that many clients make in one turn of it."""
+        self._writes += 1
+        if self._writes % MAX_CONCURRENCY == 0:
+            await asyncio.sleep(0)
 
     # -- figures
 

@@ -111,9 +111,8 @@ class Executor:
             case UpdateAny():
                 await self._update_any(op)
             case CreateResourceDriver():
-                await at_once(
-                    self._create(each, "") for each in await slices_of_driver(self._target.client, op)
-                )
+                slices = await slices_of_driver(self._target.client, op)
+                await self._at_once(self._create(each, "") for each in slices)
             case AllocResourceClaims():
                 await allocate_claims(self._target.client, op.namespace)
             case Churn():
@@ -131,10 +130,13 @@ class Executor:
 
     # -- making objects
 
+    async def _at_once(self, work: Iterable[Coroutine[Any, Any, object]]) -> None:
+        await at_once(work, self._target.concurrency)
+
     async def _create_nodes(self, index: int, op: CreateNodes) -> None:
         features = declared_features(self._workload.declared_features)
         made = nodes(op, index, self._workload.templates, features)
-        await at_once(self._create_node(node, csi_node) for node, csi_node in made)
+        await self._at_once(self._create_node(node, csi_node) for node, csi_node in made)
         self._nodes += op.count
 
     async def _create_node(self, node: Manifest, csi_node: Manifest | None) -> None:
@@ -233,7 +235,7 @@ class Executor:
     async def _create_all(self, pods: list[list[PreparedObject]], namespace: str) -> None:
         if self._collection is not None:
             self._collection.creating()
-        await at_once(self._create_pod(parts, namespace) for parts in pods)
+        await self._at_once(self._create_pod(parts, namespace) for parts in pods)
 
     async def _create_pod(self, parts: list[PreparedObject], namespace: str) -> None:
         for part in parts:
@@ -259,14 +261,14 @@ class Executor:
                 break
             cycles += 1
             found = selected(self._target.pods.pods(group))
-            await at_once(self._delete_pod(*key, grace_seconds=0) for key in found)
+            await self._at_once(self._delete_pod(*key, grace_seconds=0) for key in found)
         if not cycles and not any(pod.spec.node_name for pod in self._target.pods.pods(group)):
             raise WorkloadFailed("no pod at all got scheduled in the time that the operation has")
 
     async def _delete_pods(self, op: DeletePods) -> None:
         found = self._target.pods.pods(PodSelection([op.namespace], op.label_selector))
         if not op.delete_pods_per_second:
-            await at_once(self._delete_pod(*key) for key in selected(found))
+            await self._at_once(self._delete_pod(*key) for key in selected(found))
             return
         async for namespace, name in self._paced(selected(found), op.delete_pods_per_second):
             await self._delete_pod(namespace, name)

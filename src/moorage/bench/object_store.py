@@ -19,7 +19,7 @@ from moorage.api.base import Condition, Object, ObjectMeta
 from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
 from moorage.api.node import Node
-from moorage.api.pod import Pod
+from moorage.api.pod import Pod, PodStatus
 from moorage.client.informer import EventType, Key, Listener
 from moorage.client.kinds import POD, Kind
 from moorage.http.errors import RequestError
@@ -33,6 +33,8 @@ _GATED: Final = Condition(
     message="Scheduling is blocked due to non-empty scheduling gates",
 )
 _BOUND: Final = Condition(type="PodScheduled", status="True")
+_NEW: Final = PodStatus()
+_NEW_BOUND: Final = PodStatus(conditions=(_BOUND,))
 
 
 class ObjectStore:
@@ -119,13 +121,11 @@ class ObjectStore:
         pod: Pod = self.get(POD, namespace, name)
         if pod.metadata.uid != uid or pod.spec.node_name or pod.metadata.deletion_timestamp is not None:
             raise _conflict(POD, name)
-        status = pod.status
-        others = tuple(each for each in status.conditions if each.type != _BOUND.type)
         bound = replace(
             pod,
             metadata=self._next(pod),
             spec=replace(pod.spec, node_name=node_name),
-            status=replace(status, conditions=(*others, _BOUND), nominated_node_name=""),
+            status=_bound(pod.status),
         )
         self._put(POD, (namespace, name), bound)
 
@@ -180,6 +180,14 @@ def _completed(obj: Object) -> Object:
     if isinstance(obj, Pod) and obj.spec.scheduling_gates:
         return replace(obj, status=replace(obj.status, conditions=(_GATED,)))
     return obj
+
+
+def _bound(status: PodStatus) -> PodStatus:
+    """The status of a pod that is bound; pods that never failed share one."""
+    if status == _NEW:
+        return _NEW_BOUND
+    others = tuple(each for each in status.conditions if each.type != _BOUND.type)
+    return replace(status, conditions=(*others, _BOUND), nominated_node_name="")
 
 
 def _grace_seconds(pod: Pod) -> int:

@@ -123,10 +123,8 @@ class BindingTimes:
             else:
                 self.latencies.append(bound - at)
 
-    def note(self, pod: SeenPod, before: SeenPod | None) -> None:
-        """A pod was added or updated."""
-        if not pod.spec.node_name or (before is not None and before.spec.node_name):
-            return
+    def was_bound(self, pod: SeenPod) -> None:
+        """A pod was bound."""
         if self.group.holds(pod):
             now, key = perf_counter(), (pod.metadata.namespace, pod.metadata.name)
             self.times.append(now)
@@ -148,7 +146,9 @@ class _Waiter:
         self.done = asyncio.get_running_loop().create_future()
 
     def counts(self, pod: SeenPod | None) -> bool:
-        return pod is not None and self.group.holds(pod) and stage(pod) >= self.at_least
+        if pod is None or not (pod.spec.node_name or stage(pod) >= self.at_least):
+            return False
+        return self.group.holds(pod)
 
     def check(self) -> None:
         if self.count >= self.wanted and not self.done.done():
@@ -222,11 +222,10 @@ class PodWatch:
 
     def _on_event(self, type: EventType, pod: SeenPod, before: SeenPod | None) -> None:
         now = None if type == "DELETED" else pod
-        if now is not None:
-            if now.spec.node_name and (before is None or not before.spec.node_name):
-                self.bound += 1
+        if now is not None and now.spec.node_name and (before is None or not before.spec.node_name):
+            self.bound += 1
             for bindings in self._bindings:
-                bindings.note(now, before)
+                bindings.was_bound(now)
         for waiter in self._waiters:
             change = waiter.counts(now) - waiter.counts(before)
             if change:

@@ -33,6 +33,8 @@ class Target(Protocol):
     """Tracks the pods."""
     notes: list[str]
     """Notes for the report."""
+    concurrency: int
+    """Number of tasks that create or delete objects at the same time."""
 
     async def prepared(self, manifest: Manifest) -> PreparedObject | None:
         """An object ready to be created; None for a kind that the target ignores."""

@@ -127,7 +127,7 @@ class MetricsObserver(Observer):
     def bound(self, queued: QueuedPod, now: float) -> None:
         """A pod was bound; `now` is the queue's time."""
         attempts = queued.attempts
-        self._ended(SCHEDULED, queued)
+        self.ended(SCHEDULED, queued)
         self._metrics.pod_scheduling_attempts.observe(attempts)
         if queued.first_attempt is not None:
             cell = self._by_attempts.get(attempts) or self._cell_of(attempts)
@@ -142,10 +142,10 @@ class MetricsObserver(Observer):
 
     def failed(self, queued: QueuedPod, reason: str) -> None:
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
-        self._ended(UNSCHEDULABLE if reason == "Unschedulable" else ERROR, queued)
+        self.ended(UNSCHEDULABLE if reason == "Unschedulable" else ERROR, queued)
 
-    def _ended(self, result: str, queued: QueuedPod) -> None:
-        """An attempt ended."""
+    def ended(self, result: str, queued: QueuedPod) -> float:
+        """An attempt ended; returns how long it took, in seconds."""
         key = (result, queued.profile)
         cells = self._attempts.get(key)
         if cells is None:
@@ -155,8 +155,10 @@ class MetricsObserver(Observer):
                 metrics.schedule_attempts.labels(*key),
             )
         now = perf_counter()
-        cells[0].observe(now - self._began.pop(queued.uid, now))
+        seconds = now - self._began.pop(queued.uid, now)
+        cells[0].observe(seconds)
         cells[1].value += 1
+        return seconds
 
 
 class ObservedScheduler(Protocol):
