@@ -27,6 +27,11 @@ def in_background(scenario: Scenario) -> None:
     asyncio.run(run())
 
 
+def _noted(handles: list[asyncio.Handle], handle: asyncio.Handle) -> asyncio.Handle:
+    handles.append(handle)
+    return handle
+
+
 async def turns(count: int = 3) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
@@ -45,6 +50,59 @@ def test_work_that_does_not_suspend_needs_no_task_of_its_own() -> None:
             await turns()
         assert len(done_by) == 1000
         assert len(set(done_by)) <= 20
+
+    in_background(scenario)
+
+
+def test_one_worker_is_woken_for_all_work_of_a_turn_as_long_as_none_suspends() -> None:
+    wakeups: list[asyncio.Handle] = []
+
+    async def work() -> None:
+        pass
+
+    async def scenario(background: BackgroundTasks) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(3):
+            for _ in range(20):
+                background.start(work())
+            await turns()
+        call_soon = loop.call_soon
+        loop.call_soon = lambda *arguments, **options: _noted(wakeups, call_soon(*arguments, **options))  # type: ignore[method-assign]
+        for _ in range(20):
+            background.start(work())
+        loop.call_soon = call_soon  # type: ignore[method-assign]
+        await turns()
+        assert len(background) == 0
+        assert len(wakeups) == 2
+
+    in_background(scenario)
+
+
+def test_work_that_begins_to_suspend_holds_up_no_other() -> None:
+    begun: list[int] = []
+
+    async def scenario(background: BackgroundTasks) -> None:
+        go_on = asyncio.Event()
+
+        async def work(number: int, *, suspends: bool) -> None:
+            begun.append(number)
+            if suspends:
+                await go_on.wait()
+
+        for _ in range(3):
+            background.start(work(-1, suspends=False))
+            await turns()
+        begun.clear()
+        for number in range(50):
+            background.start(work(number, suspends=True))
+        await turns(2)
+        assert begun == list(range(50))
+        for number in range(50, 100):
+            background.start(work(number, suspends=True))
+        await turns(1)
+        assert begun == list(range(100))
+        go_on.set()
+        await background.all_ended()
 
     in_background(scenario)
 

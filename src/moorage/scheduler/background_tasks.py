@@ -3,6 +3,9 @@
 Every pod has some, and a task for each would cost more than most of it. So it is done by workers: tasks that
 take one piece of work after another, and wait for more when there is none. A piece of work that suspends
 keeps its worker until it has ended, and another worker takes the next piece: none waits for another.
+
+Waking a worker costs as much as a piece of work that does not suspend. As long as none does, one worker is
+woken for all pieces of a turn of the event loop.
 """
 
 from __future__ import annotations
@@ -28,9 +31,12 @@ class BackgroundTasks:
     def __init__(self) -> None:
         self._tasks: asyncio.TaskGroup | None = None
         self._not_begun: deque[Work] = deque()
-        self._running: set[Work] = set()
-        """All work that has not ended."""
-        self._awaited: set[Work] = set()
+        self._running: dict[Work, bool] = {}
+        """All work that has not ended, and whether shutdown waits for it."""
+        self.awaited = 0
+        """Number of pieces of work that shutdown waits for."""
+        self._is_suspending = True
+        """Whether work that was begun in the last turn has suspended."""
         self._idle_workers: list[asyncio.Future[None]] = []
         self._next_end: asyncio.Future[None] | None = None
         """Set when a piece of work has ended; None: nothing waits for that."""
@@ -38,23 +44,37 @@ class BackgroundTasks:
     def begin(self, tasks: asyncio.TaskGroup) -> None:
         """Set the task group that workers are started in."""
         self._tasks = tasks
+        self._loop = asyncio.get_running_loop()
 
     def start(self, work: Work, *, is_awaited: bool = True) -> None:
         """Have a piece of work done; it begins in the next turn of the event loop.
 
         is_awaited: whether shutdown waits for it; not if another scheduler repeats it anyway.
         """
-        assert self._tasks is not None
+        is_first = not self._not_begun
         self._not_begun.append(work)
-        self._running.add(work)
-        if is_awaited:
-            self._awaited.add(work)
+        self._running[work] = is_awaited
+        self.awaited += is_awaited
+        if is_first or self._is_suspending:
+            self._wake_worker()
+        if is_first:
+            self._loop.call_soon(self._after_first)
+
+    def _wake_worker(self) -> None:
         while self._idle_workers:
             idle = self._idle_workers.pop()
             if not idle.done():  # Otherwise the worker was cancelled.
                 idle.set_result(None)
                 return
+        assert self._tasks is not None
         self._tasks.create_task(self._work())
+
+    def _after_first(self) -> None:
+        """The first worker that was woken has suspended, or done all there was to do."""
+        if not self._is_suspending:
+            for _ in range(len(self._not_begun)):
+                self._wake_worker()
+        self._is_suspending = bool(self._running)
 
     async def _work(self) -> None:
         """Be a worker, until there is nothing to do and others are idle."""
@@ -84,8 +104,7 @@ class BackgroundTasks:
             if worker is None or worker.cancelling():
                 raise
         finally:
-            self._running.discard(work)
-            self._awaited.discard(work)
+            self.awaited -= self._running.pop(work)
             if self._next_end is not None:
                 self._next_end.set_result(None)
                 self._next_end = None
@@ -94,14 +113,9 @@ class BackgroundTasks:
         """Number of pieces of work that have not ended."""
         return len(self._running)
 
-    @property
-    def awaited(self) -> int:
-        """Number of those that shutdown waits for."""
-        return len(self._awaited)
-
     async def all_done(self, but: Callable[[], int]) -> None:
         """Returns when all awaited work has ended, except for as many pieces as `but` returns."""
-        while len(self._awaited) > but():
+        while self.awaited > but():
             await self._end_of_any()
 
     async def all_ended(self) -> None:

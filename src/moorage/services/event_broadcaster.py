@@ -137,13 +137,24 @@ class Broadcaster:
             return
         entry.is_waiting = True
         self._to_write.append(entry)
+        if len(self._to_write) == 1:
+            self._wake_writer(self._tasks)
+            asyncio.get_running_loop().call_soon(self._wake_writers)
+
+    def _wake_writers(self) -> None:
+        """Wake a writer for each event that is left: the first has written all until it had to wait."""
+        if self._tasks is not None:
+            for _ in range(len(self._to_write)):
+                self._wake_writer(self._tasks)
+
+    def _wake_writer(self, tasks: asyncio.TaskGroup) -> None:
         if self._backing_off:
             woken = self._backing_off.pop()
             if not woken.done():  # Otherwise all are ending.
                 woken.set_result(None)
         elif self._writers < MAX_WRITERS:
             self._writers += 1
-            self._tasks.create_task(self._write_all())
+            tasks.create_task(self._write_all())
 
     async def _write_all(self) -> None:
         while True:
