@@ -144,8 +144,8 @@ class Cache:
 
     def pod(self, uid: str) -> Pod | None:
         """A pod on a node, by uid."""
-        info = self._info(uid)
-        return None if info is None else info.pod
+        name = self._node_of.get(uid)
+        return None if name is None else self._entries[name].pods[uid].pod
 
     def pods(self) -> Iterator[Pod]:
         """All pods on nodes, assumed ones included."""

@@ -97,10 +97,6 @@ class BackoffQueue:
         self.after_rejection.sort_by(self._by_window_and_sort_key)
         self.after_error.sort_by(self.expiration)
 
-    def get(self, uid: str) -> QueuedPod | None:
-        """A pod by its uid."""
-        return self.after_rejection.get(uid) or self.after_error.get(uid)
-
     def __contains__(self, uid: str) -> bool:
         return uid in self.after_rejection or uid in self.after_error
 

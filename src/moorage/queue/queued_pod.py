@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from moorage.api.pod import Pod
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod:
+class QueuedPod(msgspec.Struct, eq=False):
     """A pod without a node; one object for the pod's whole time in the queue. Times are the clock's, in
     seconds.
 
@@ -38,7 +38,7 @@ class QueuedPod:
     backoff_expiration: float | None = None
     was_flushed: bool = False
     flush_timestamp: float | None = None
-    uid: str = field(init=False)
+    uid: str = ""
     """The pod's uid; stored because it is read very often."""
 
     def __post_init__(self) -> None:

@@ -49,7 +49,8 @@ MAX_BACKOFF_SECONDS = 10.0
 MAX_UNSCHEDULABLE_SECONDS = 300.0
 
 
-_NEW_POD_EVENTS = (events.UNSCHEDULED_POD_ADD.label, events.UNSCHEDULED_POD_UPDATE.label)
+_POD_ADDED = events.UNSCHEDULED_POD_ADD.label
+_NEW_POD_EVENTS = (_POD_ADDED, events.UNSCHEDULED_POD_UPDATE.label)
 
 
 class Place(StrEnum):
@@ -94,6 +95,8 @@ class SchedulingQueue:
         self._nominations = NoNominator() if nominations is None else nominations
         self._observer = observer or QueueObserver()
         self._hints = QueueingHints(rules, self._observer)
+        self._waiting: dict[str, QueuedPod] = {}
+        """All pods but those in flight, by uid; each is in one of the next three, too."""
         self._active = PodHeap(sort_key)
         self._backoff = BackoffQueue(clock, sort_key, initial_backoff_seconds, max_backoff_seconds)
         self._unschedulable = UnschedulablePods()
@@ -106,7 +109,7 @@ class SchedulingQueue:
     def add(self, pod: Pod) -> None:
         """A pod without a node was added."""
         if pod.uid not in self:
-            self._to_active(QueuedPod(pod, self._clock.now()), events.UNSCHEDULED_POD_ADD.label)
+            self._to_active(QueuedPod(pod, self._clock.now()), _POD_ADDED)
 
     def update(self, old: Pod, new: Pod) -> None:
         """A pod without a node was updated, which may make it schedulable; an unknown pod is added.
@@ -147,8 +150,9 @@ class SchedulingQueue:
         """A pod was deleted or bound. An attempt in flight continues until `done` or `put_back`."""
         uid = pod.uid
         self._nominations.remove(uid)
-        queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
+        queued = self._waiting.pop(uid, None)
         if queued is not None:
+            _ = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
             self._count_rejections(queued, -1)
 
     # Attempts
@@ -161,9 +165,11 @@ class SchedulingQueue:
             if queued is None:
                 return None
             self._observer.incoming(Place.ACTIVE, events.POP_FROM_BACKOFF)
+        del self._waiting[queued.uid]
         queued.attempts += 1
         self._scheduling_cycle += 1
-        self._count_rejections(queued, -1)
+        if queued.is_rejected:
+            self._count_rejections(queued, -1)
         self._in_flight.begin(queued)
         return queued
 
@@ -332,6 +338,7 @@ class SchedulingQueue:
                 queue_log.moved(queued, event, Place.GATED)
             return self._to_unschedulable(queued, event)
         self._unschedulable.remove(queued.uid)
+        self._waiting[queued.uid] = queued
         self._backoff.put(queued)
         if log.v >= 5:
             queue_log.moved(queued, event, Place.BACKOFF)
@@ -343,7 +350,10 @@ class SchedulingQueue:
         """Does not call pre_enqueue: callers have done so."""
         if queued.first_attempt is None:
             queued.first_attempt = self._clock.now()
-        self._unschedulable.remove(queued.uid)
+        if queued.uid in self._waiting:
+            self._unschedulable.remove(queued.uid)
+        else:
+            self._waiting[queued.uid] = queued
         self._active.put(queued)
         if log.v >= 5:
             queue_log.moved(queued, event, Place.ACTIVE)
@@ -358,6 +368,7 @@ class SchedulingQueue:
             queued.was_flushed = False
         if queued.uid not in self._unschedulable:
             self._observer.incoming(Place.UNSCHEDULABLE, event)
+        self._waiting[queued.uid] = queued
         self._unschedulable.put(queued)
         return Place.GATED if queued.gating_plugin else Place.UNSCHEDULABLE
 
@@ -395,7 +406,7 @@ class SchedulingQueue:
 
     def get(self, uid: str) -> QueuedPod | None:
         """A waiting pod, in any queue; not one in flight."""
-        return self._active.get(uid) or self._backoff.get(uid) or self._unschedulable.get(uid)
+        return self._waiting.get(uid)
 
     def pods_in(self, place: Place) -> list[QueuedPod]:
         """All pods in a place, in the order of popping where that is defined."""
@@ -424,19 +435,14 @@ class SchedulingQueue:
         return self._in_flight.tally()
 
     def __contains__(self, uid: str) -> bool:
-        return (
-            uid in self._active
-            or uid in self._in_flight
-            or uid in self._backoff
-            or uid in self._unschedulable
-        )
+        return uid in self._waiting or uid in self._in_flight
 
     def __iter__(self) -> Iterator[QueuedPod]:
         """All waiting pods."""
         return chain(self._active, self._backoff, self._unschedulable)
 
     def __len__(self) -> int:
-        return len(self._active) + len(self._backoff) + len(self._unschedulable)
+        return len(self._waiting)
 
     # Configuration
 
@@ -460,6 +466,7 @@ class SchedulingQueue:
         """Raise AssertionError unless every invariant of the state holds."""
         for part in (self._active, self._backoff, self._unschedulable, self._in_flight):
             part.validate()
+        assert self._waiting == {queued.uid: queued for queued in self}
         found = Counter(queued.uid for queued in chain(self, self._in_flight))
         assert all(times == 1 for times in found.values()), found.most_common(1)
         assert not any(queued.gating_plugin for queued in chain(self._active, self._backoff))

@@ -7,6 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from moorage.api.pod import Pod
 from moorage.engine.decision import Decision
 from moorage.framework.interface.cycle_state import CycleState
@@ -17,8 +19,7 @@ from moorage.queue.queued_pod import QueuedPod
 Reason = Literal["Unschedulable", "SchedulerError"]
 
 
-@dataclass(slots=True, eq=False)
-class Attempt:
+class Attempt(msgspec.Struct, eq=False):
     """A pod that is being bound. `pod` is the assumed pod, with the node's name in its spec.
 
     evaluated, feasible: number of nodes that were evaluated, and of those that passed.

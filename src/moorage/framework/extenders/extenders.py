@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, overload
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,40 +101,31 @@ class Extender(Protocol):
         """Close connections; later calls open new ones."""
 
 
-class Extenders(Sequence[Extender]):
+class Extenders(tuple[Extender, ...]):
     """The extenders of a configuration, in the order in which they are called: ignorable ones last."""
 
+    def __new__(cls, extenders: Iterable[Extender] = ()) -> Extenders:
+        """Put the extenders in order."""
+        return super().__new__(cls, sorted(extenders, key=lambda each: each.is_ignorable))
+
     def __init__(self, extenders: Iterable[Extender] = ()) -> None:
-        self._all = tuple(sorted(extenders, key=lambda each: each.is_ignorable))
-        self.filters = any(each.filters for each in self._all)
-        self.prioritizes = any(each.prioritizes for each in self._all)
-        self.want_whole_objects = any(each.filters or each.prioritizes or each.preempts for each in self._all)
+        self.filters = any(each.filters for each in self)
+        self.prioritizes = any(each.prioritizes for each in self)
+        self.want_whole_objects = any(each.filters or each.prioritizes or each.preempts for each in self)
         """Whether any extender does more than binding: such an extender is sent whole pods or nodes."""
         self.prioritizing = 0
         """Number of extenders that are being called for scores."""
 
-    @overload
-    def __getitem__(self, index: int) -> Extender: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Extender]: ...
-
-    def __getitem__(self, index: int | slice) -> Extender | Sequence[Extender]:
-        return self._all[index]
-
-    def __len__(self) -> int:
-        return len(self._all)
-
     async def close(self) -> None:
         """Close connections."""
-        for extender in self._all:
+        for extender in self:
             await extender.close()
 
     # The scheduling cycle
 
     async def filter(self, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
         """The nodes that pass every extender, called one after another; rejections are recorded."""
-        for extender in self._all:
+        for extender in self:
             if not len(nodes):
                 break
             if not extender.filters or not extender.is_interested(pod):
@@ -158,7 +149,7 @@ class Extenders(Sequence[Extender]):
 
         The second is 1 for nodes that an extender has scored, and 0 elsewhere. Shape (nodes,).
         """
-        asked = [each for each in self._all if each.is_interested(pod)]
+        asked = [each for each in self if each.is_interested(pod)]
         answers = await asyncio.gather(*(self._prioritized(each, pod, nodes) for each in asked))
         place_of = {name: place for place, name in enumerate(nodes.names)}
         totals = table.totals.astype(np.int64)
@@ -195,7 +186,7 @@ class Extenders(Sequence[Extender]):
 
     def preempting(self, pod: Pod) -> list[Extender]:
         """The extenders that support preemption and are interested in a pod."""
-        return [each for each in self._all if each.preempts and each.is_interested(pod)]
+        return [each for each in self if each.preempts and each.is_interested(pod)]
 
     async def preempt(
         self, pod: Pod, victims: Mapping[str, NodeVictims], snapshot: Snapshot
@@ -226,7 +217,7 @@ class Extenders(Sequence[Extender]):
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
         """Whether an extender has bound the pod; False: the bind plugins have to."""
-        for extender in self._all:
+        for extender in self:
             if not extender.binds or not extender.is_interested(pod):
                 continue
             try:

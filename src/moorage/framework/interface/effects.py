@@ -6,8 +6,9 @@ a simulation applies it to its own state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from moorage.api.base import Object
 from moorage.api.devices import ResourceClaim, ResourceClaimStatus
@@ -15,24 +16,21 @@ from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 
 
-@dataclass(frozen=True, slots=True)
-class BindPod:
+class BindPod(msgspec.Struct, frozen=True):
     """Run a pod on a node."""
 
     pod: Pod
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NominateNode:
+class NominateNode(msgspec.Struct, frozen=True):
     """Write the node that is being freed for a pod into its status; an empty name clears it."""
 
     pod: Pod
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class EvictPods:
+class EvictPods(msgspec.Struct, frozen=True):
     """Delete pods to make room for another, each after its DisruptionTarget condition is written.
 
     The last one is deleted after all others are gone: its deletion requeues the preemptor.
@@ -47,47 +45,41 @@ class EvictPods:
     """Number of further victims that are terminating already."""
 
 
-@dataclass(frozen=True, slots=True)
-class BindVolume:
+class BindVolume(msgspec.Struct, frozen=True):
     """Bind a volume to a claim: write the claim's reference into the volume."""
 
     volume: PersistentVolume
     claim: PersistentVolumeClaim
 
 
-@dataclass(frozen=True, slots=True)
-class SelectNode:
+class SelectNode(msgspec.Struct, frozen=True):
     """Ask for a volume to be provisioned for a claim where a node can reach it."""
 
     claim: PersistentVolumeClaim
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class WriteClaimStatus:
+class WriteClaimStatus(msgspec.Struct, frozen=True):
     """Replace the status of a device claim: its allocation and the consumers it is reserved for."""
 
     claim: ResourceClaim
     status: ResourceClaimStatus
 
 
-@dataclass(frozen=True, slots=True)
-class CreateClaim:
+class CreateClaim(msgspec.Struct, frozen=True):
     """Create a device claim, for extended resources that devices back; the answer is the stored claim."""
 
     claim: ResourceClaim
     pod: Pod
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteClaim:
+class DeleteClaim(msgspec.Struct, frozen=True):
     """Delete a device claim that the scheduler created."""
 
     claim: ResourceClaim
 
 
-@dataclass(frozen=True, slots=True)
-class WriteExtendedResourceStatus:
+class WriteExtendedResourceStatus(msgspec.Struct, frozen=True):
     """Write into a pod's status which claim backs its extended resources."""
 
     pod: Pod
