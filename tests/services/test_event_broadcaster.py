@@ -418,3 +418,20 @@ def test_events_before_the_start_are_written() -> None:
         harness.server.close()
 
     asyncio.run(test())
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_a_broadcaster_that_ends_with_events_left_starts_no_writer(turns: int) -> None:
+    failures: list[dict[str, Any]] = []
+
+    async def test(scene: Scene) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context))
+        scene.link.plan = lambda request: "late"
+        for number in range(50):
+            scene.recorder.scheduled(a_pod(f"p{number}"), "node-1")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await scene.end()
+
+    on_scene(test)
+    assert failures == []

@@ -62,6 +62,7 @@ class Broadcaster:
         self._backing_off: list[asyncio.Future[None]] = []
         """Idle writers: waking one costs less than a new task for every event."""
         self._is_taking_in = False
+        """Whether the queue is going to be processed in this turn of the event loop."""
         self._is_idle = asyncio.Event()
         self._is_idle.set()
         self.dropped = 0
@@ -77,8 +78,10 @@ class Broadcaster:
             self.dropped += 1
             return
         self._queue.append(occurrence)
+        if self._is_taking_in:
+            return
         self._is_idle.clear()
-        if self._tasks is not None and not self._is_taking_in:
+        if self._tasks is not None:
             self._is_taking_in = True
             asyncio.get_running_loop().call_soon(self._take_in)
 
@@ -88,10 +91,12 @@ class Broadcaster:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
                 tasks.create_task(self._every(FINISH_SECONDS, self._finish))
-                tasks.create_task(self._every(REFRESH_SECONDS, self._refresh))
                 self._take_in()
+                try:
+                    await self._every(REFRESH_SECONDS, self._refresh)
+                finally:
+                    self._tasks = None  # Before the group ends its tasks: it accepts no new ones then.
         finally:
-            self._tasks = None
             self._writers = 0
             self._backing_off.clear()
 
@@ -114,7 +119,8 @@ class Broadcaster:
             if entry is None:
                 entry = self._entries[key] = new_entry(occurrence, self._names)
                 self._write_soon(entry)
-                self._forget_oldest()
+                if len(self._entries) > MAX_CACHED_EVENTS:
+                    self._forget_oldest()
             else:
                 was_series = entry.is_series
                 entry.count, entry.last = entry.count + 1, occurrence.at
@@ -123,10 +129,9 @@ class Broadcaster:
         self._set_if_idle()
 
     def _forget_oldest(self) -> None:
-        if len(self._entries) > MAX_CACHED_EVENTS:
-            _, oldest = self._entries.popitem(last=False)
-            if oldest.is_series:
-                self._write_soon(oldest)
+        _, oldest = self._entries.popitem(last=False)
+        if oldest.is_series:
+            self._write_soon(oldest)
 
     # -- writing
 
