@@ -53,8 +53,9 @@ class Known:
         """Whether an event may have helped it, according to a plugin that rejected it."""
         asked = self.refusers | ({GATE} if gated else set())
         return self.pushed or any(
-            interest.event.covers(event) and (interest.hint is None or interest.hint(self.pod, old, new))
-            for event, old, new, _ in self.missed
+            interest.event.covers(missed.event)
+            and (interest.hint is None or interest.hint(self.pod, missed.old, missed.new))
+            for missed in self.missed
             for plugin in asked
             for interest in INTERESTS[plugin]
         )

@@ -131,7 +131,8 @@ class EngineTarget:
     async def create(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object."""
         name = self._store.create(prepared.kind, namespace, prepared.body).name
-        await self._written()
+        if self._is_turn_over():
+            await asyncio.sleep(0)
         return name
 
     async def update(self, manifest: Manifest, namespace: str, subresources: Sequence[str]) -> None:
@@ -148,13 +149,13 @@ class EngineTarget:
         """Delete an object."""
         place = namespace if kind.namespaced else ""
         self._store.delete(kind, place, name, grace_seconds=grace_seconds)
-        await self._written()
-
-    async def _written(self) -> None:
-        """Yield to the event loop after as many writes as that many clients make in one turn of it."""
-        self._writes += 1
-        if self._writes % MAX_CONCURRENCY == 0:
+        if self._is_turn_over():
             await asyncio.sleep(0)
+
+    def _is_turn_over(self) -> bool:
+        """Whether as many objects were written as concurrent clients write in one turn of the event loop."""
+        self._writes += 1
+        return self._writes % MAX_CONCURRENCY == 0
 
     # -- figures
 

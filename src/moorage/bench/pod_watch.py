@@ -146,9 +146,10 @@ class _Waiter:
         self.done = asyncio.get_running_loop().create_future()
 
     def counts(self, pod: SeenPod | None) -> bool:
-        if pod is None or not (pod.spec.node_name or stage(pod) >= self.at_least):
+        if pod is None:
             return False
-        return self.group.holds(pod)
+        has_reached = pod.spec.node_name or (self.at_least < SCHEDULED and stage(pod) >= self.at_least)
+        return bool(has_reached) and self.group.holds(pod)
 
     def check(self) -> None:
         if self.count >= self.wanted and not self.done.done():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from moorage.api.limits import PodLimitError
 from moorage.api.pod import Pod
@@ -17,8 +18,7 @@ from moorage.framework.runtime.scores import ScoreTable
 NO_NODES = "no nodes available to schedule pods"
 
 
-@dataclass(eq=False)
-class Decision:
+class Decision(msgspec.Struct, eq=False, dict=True):
     """The node chosen for a pod, or why it is unschedulable. Texts are made when they are read."""
 
     pod: Pod

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
+
+import msgspec
 
 from moorage.api.base import Object
 from moorage.queue.cluster_events import UNSCHEDULABLE_TIMEOUT, ClusterEvent
@@ -23,7 +24,7 @@ MAX_EVENTS = 16_384
 """Maximum number of kept events; they keep old versions of objects in memory."""
 
 
-class InFlightEvent(NamedTuple):
+class InFlightEvent(msgspec.Struct, frozen=True):
     """An event with the object before and after it; `only`: the uid of the one pod it concerns, if any."""
 
     event: ClusterEvent

@@ -24,7 +24,7 @@ class PodEventRecorder:
 
     def scheduled(self, pod: Pod, node_name: str) -> None:
         """A pod was bound."""
-        self._as(pod).scheduled(pod, node_name)
+        self._of(pod.spec.scheduler_name).scheduled(pod, node_name)
 
     def preempted(self, victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> None:
         """A pod was preempted; `in_memory`: it was not bound yet, and is not deleted."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,8 +28,7 @@ class Refusal:
     reason: Reason
 
 
-@dataclass(slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct, eq=False):
     """The refusals of one attempt, over all `total` nodes of the cluster."""
 
     total: int
@@ -37,10 +37,10 @@ class Diagnosis:
     pre_filter: Status | None = None
     """The rejection by a pre-filter, which holds for all nodes."""
     post_filter_message: str = ""
-    pending_plugins: set[str] = field(default_factory=set)
-    _refusals: list[Refusal] = field(default_factory=list)
+    pending_plugins: set[str] = msgspec.field(default_factory=set)
+    _refusals: list[Refusal] = msgspec.field(default_factory=list)
     _codes: NDArray[np.int32] | None = None
-    _plugins: set[str] = field(default_factory=set)
+    _plugins: set[str] = msgspec.field(default_factory=set)
     _cached: tuple[Nodes, NDArray[np.int16], list[Refusal], list[int] | None] | None = None
     """Cached results, not recorded yet: they are not needed where a pod gets a node."""
     _counts: list[int] | None = None

@@ -84,7 +84,8 @@ class Framework:
         self._results: StateKey[PluginResultCache] = StateKey("plugin results of a profile")
         sorting = self.at("queue_sort")[0]
         is_own = is_from_moorage(self.plugins[sorting.plugin])
-        self._order: Callable[[QueuedPod], Any] = sorting if is_own else OutsideOrder(sorting)
+        self.sort_key: Callable[[QueuedPod], Any] = sorting.method if is_own else OutsideOrder(sorting)
+        """A pod's place in the active queue: smaller keys first."""
         self._follows_pods = any(
             isinstance(self.plugins[call.plugin], PodChangePlugin) for call in self.at("filter")
         )
@@ -134,7 +135,8 @@ class Framework:
             calls = sorted(calls, key=lambda call: call.plugin != ask_first)
         for call in calls:
             try:
-                status = call.status(pod)
+                answer = call(pod)
+                status = None if answer is None else call.as_status(answer)
             except PluginError as error:
                 message = "Unexpected error running PreEnqueue plugin"
                 log.error(error, message, logger=UNHANDLED, pod=kobj(pod), plugin=call.plugin)
@@ -149,10 +151,6 @@ class Framework:
     def queue_rules(self, *, extenders: bool = False) -> QueueRules:
         """The queueing rules of this profile's plugins; with or without extenders that may reject nodes."""
         return QueueRules(self.gate, interests_of(self.plugins, extenders=extenders))
-
-    def sort_key(self, queued: QueuedPod) -> Any:
-        """A pod's place in the active queue: smaller keys first."""
-        return self._order(queued)
 
     # The scheduling cycle
 

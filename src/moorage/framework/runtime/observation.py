@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Final, Protocol
 
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.status import Code
+from moorage.framework.interface.status import SUCCESS, Code
 
 CodeOf = Callable[[Any], Code]
 
@@ -55,6 +55,7 @@ class FrameworkObserver(Protocol):
 
 
 _status_code: Final[CodeOf] = attrgetter("code")
+_NO_ANSWER: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +64,35 @@ class _Observed:
 
     point: the extension point. code: the status of an answer; None: every answer has the usual status.
     usual: the status that most pods get. failed: the status if it raises.
+    usual_answer: if an answer is this object, its status is the usual one.
     """
 
     point: str
     code: CodeOf | None = None
+    usual_answer: object = _NO_ANSWER
     is_async: bool = False
     usual: Code = Code.SUCCESS
     failed: Code = Code.ERROR
 
 
 OBSERVED: Final[Mapping[str, _Observed]] = {
-    "gate": _Observed("pre_enqueue", lambda plugin: Code.UNRESOLVABLE if plugin else Code.SUCCESS),
+    "gate": _Observed("pre_enqueue", lambda plugin: Code.UNRESOLVABLE if plugin else Code.SUCCESS, ""),
     "pre_filter": _Observed("pre_filter", lambda left: Code.UNSCHEDULABLE if left is None else Code.SUCCESS),
     "filter": _Observed("filter", lambda passed: Code.SUCCESS if len(passed) else Code.UNSCHEDULABLE),
     "post_filter": _Observed("post_filter", lambda result: result.status.code, is_async=True),
     "pre_score": _Observed("pre_score"),
     "sum_scores": _Observed("score"),
-    "reserve": _Observed("reserve", _status_code),
+    "reserve": _Observed("reserve", _status_code, SUCCESS),
     "unreserve": _Observed("unreserve"),
-    "permit": _Observed("permit", _status_code),
+    "permit": _Observed("permit", _status_code, SUCCESS),
     "pre_bind_pre_flight": _Observed(
         "pre_bind_pre_flight",
         lambda is_needed: Code.SUCCESS if is_needed else Code.SKIP,
+        usual_answer=False,
         usual=Code.SKIP,
     ),
-    "pre_bind": _Observed("pre_bind", _status_code, is_async=True),
-    "bind": _Observed("bind", _status_code, is_async=True),
+    "pre_bind": _Observed("pre_bind", _status_code, SUCCESS, is_async=True),
+    "bind": _Observed("bind", _status_code, SUCCESS, is_async=True),
     "post_bind": _Observed("post_bind", is_async=True, failed=Code.SUCCESS),
 }
 """The methods of a framework that are extension points."""
@@ -102,7 +106,7 @@ def observe(framework: object, observer: FrameworkObserver) -> None:
 
 
 def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObserver) -> Callable[..., Any]:
-    point, code_of, usual = how.point, how.code, how.usual
+    point, code_of, usual, usual_answer = how.point, how.code, how.usual, how.usual_answer
     report_usual = observer.duration(point, usual)
 
     def call(*arguments: Any) -> Any:
@@ -113,7 +117,7 @@ def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObs
             observer.duration(point, how.failed)(perf_counter() - began)
             raise
         seconds = perf_counter() - began
-        if code_of is None or (code := code_of(answer)) is usual:
+        if answer is usual_answer or code_of is None or (code := code_of(answer)) is usual:
             report_usual(seconds)
         else:
             observer.duration(point, code)(seconds)
@@ -125,7 +129,7 @@ def _observed(method: Callable[..., Any], how: _Observed, observer: FrameworkObs
 def _observed_async(
     method: Callable[..., Awaitable[Any]], how: _Observed, observer: FrameworkObserver
 ) -> Callable[..., Awaitable[Any]]:
-    point, code_of, usual = how.point, how.code, how.usual
+    point, code_of, usual, usual_answer = how.point, how.code, how.usual, how.usual_answer
     report_usual = observer.duration(point, usual)
 
     async def call(*arguments: Any) -> Any:
@@ -136,7 +140,7 @@ def _observed_async(
             observer.duration(point, how.failed)(perf_counter() - began)
             raise
         seconds = perf_counter() - began
-        if code_of is None or (code := code_of(answer)) is usual:
+        if answer is usual_answer or code_of is None or (code := code_of(answer)) is usual:
             report_usual(seconds)
         else:
             observer.duration(point, code)(seconds)
