@@ -60,6 +60,7 @@ class CachedFilters:
 
     __slots__ = (
         "_filtered_by",
+        "_log",
         "_nodes_seen",
         "_open_after",
         "_plan",

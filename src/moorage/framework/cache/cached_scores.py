@@ -41,6 +41,7 @@ class CachedScores:
         "_dependencies",
         "_images_seen",
         "_kept",
+        "_log",
         "_nodes_seen",
         "_open",
         "_plan",
