@@ -38,11 +38,13 @@ BOUNDED = {
     "._scheduler._profiles._frameworks[]._result_caches._shared_codes._known": "the results of 64 sets",
     "._scheduler._profiles._frameworks[].plugins[]._planner._volumes.changes": "2,048 entries",
     "._scheduler._profiles._frameworks[].plugins[]._incremental_counts._incremental": "4,096 counters",
+    "._scheduler._informers.pods._decoder._specs": "4 MiB of encoded specs",
     "._scheduler.cache.objects._tables[].changes._entries": "2,048 changes of a kind",
     "._scheduler.cache._snapshot.objects._tables[].changes._entries": "the same tables",
     "._scheduler.cache._snapshot.pods.class_moves._entries": "8,192 moves",
     "._scheduler.cache._snapshot.pods.terms_moves._entries": "8,192 moves",
     "._scheduler.cache._snapshot.changes._entries": "8,192 rows",
+    "._scheduler.cache._snapshot.load_changes._entries": "8,192 rows",
     "._scheduler.cache._snapshot.pods._written._entries": "8,192 rows",
     "._scheduler.cache._snapshot.node_changes._entries": "8,192 rows",
 }
