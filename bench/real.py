@@ -191,7 +191,7 @@ async def measure(kubeconfig: Path, nodes: int, pods: int, flags: Sequence[str] 
     with TemporaryDirectory(prefix="moorage-bench-") as place:
         async with connected(access, clock=clock) as client, cluster_target(client, clock) as target:
             await create(target, [make_node(index) for index in range(nodes)])
-            async with scheduler_process(Path(place), kubeconfig, None, access, clock, flags) as (
+            async with scheduler_process(Path(place), kubeconfig, None, access, clock, flags=flags) as (
                 pid,
                 client,
             ):

@@ -1,4 +1,4 @@
-"""Defaults and merging, against kube-scheduler v1.36."""
+"""Defaults and merging, against kube-scheduler."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from moorage.config.args import (
 )
 from moorage.config.defaults import default_plugins, merge_plugin_set, merge_plugins
 from moorage.config.duration import Duration
-from moorage.config.features import Features
 from moorage.config.load import default_config, parse_config, parse_profiles
 from moorage.config.types import API_VERSION, KIND, PluginRef, Plugins, PluginSet
+from moorage.emulation.kubernetes_version import V1_36, V1_37, KubernetesVersion
 
 CPU_AND_MEMORY = (ResourceSpec(name="cpu", weight=1), ResourceSpec(name="memory", weight=1))
 
@@ -32,6 +32,19 @@ UPSTREAM_PLUGINS = (
     "NodeResourcesFit:1 VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread:2 "
     "InterPodAffinity:2 DynamicResources:2 DefaultPreemption NodeResourcesBalancedAllocation:1 "
     "ImageLocality:1 DefaultBinder NodeDeclaredFeatures"
+)
+
+
+WITHOUT_DECLARED_FEATURES = dict.fromkeys(
+    (
+        "NodeDeclaredFeatures",
+        "ExtendWebSocketsToKubelet",
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScalingInitContainers",
+        "RestartAllContainersOnContainerExits",
+        "UserNamespacesHostNetworkSupport",
+    ),
+    False,
 )
 
 
@@ -52,21 +65,29 @@ def test_default_plugins_in_order() -> None:
     assert default_plugins() == Plugins(multi_point=plugin_set(UPSTREAM_PLUGINS))
 
 
-GATES = {
-    "no declared features": (Features(node_declared_features=False), "DefaultBinder"),
-    "gangs": (Features(gang_scheduling=True), "DefaultBinder NodeDeclaredFeatures GangScheduling"),
+WORKLOADS = {"GenericWorkload": True}
+GATES: dict[str, tuple[KubernetesVersion, str]] = {
+    "no declared features": (V1_36.with_gates(WITHOUT_DECLARED_FEATURES), "DefaultBinder"),
+    "gangs": (
+        V1_36.with_gates({**WORKLOADS, "GangScheduling": True}),
+        "DefaultBinder NodeDeclaredFeatures GangScheduling",
+    ),
+    "gangs are part of workloads": (
+        V1_37.with_gates(WORKLOADS),
+        "DefaultBinder NodeDeclaredFeatures GangScheduling",
+    ),
     "topology": (
-        Features(topology_aware_workload_scheduling=True),
-        "DefaultBinder NodeDeclaredFeatures TopologyPlacementGenerator PodGroupPodsCount:1",
+        V1_37.with_gates({**WORKLOADS, "TopologyAwareWorkloadScheduling": True}),
+        "DefaultBinder NodeDeclaredFeatures GangScheduling TopologyPlacementGenerator PodGroupPodsCount:1",
     ),
 }
 
 
-@pytest.mark.parametrize(("features", "end"), GATES.values(), ids=GATES.keys())
-def test_feature_gates_change_the_end_of_the_list(features: Features, end: str) -> None:
-    enabled = default_plugins(features).multi_point.enabled
-    start = UPSTREAM_PLUGINS.removesuffix("DefaultBinder NodeDeclaredFeatures")
-    assert enabled == refs(start + end)
+@pytest.mark.parametrize(("version", "end"), GATES.values(), ids=GATES.keys())
+def test_feature_gates_change_the_end_of_the_list(version: KubernetesVersion, end: str) -> None:
+    enabled = default_plugins(version).multi_point.enabled
+    assert enabled[-len(refs(end)) :] == refs(end)
+    assert len(enabled) == len(refs(UPSTREAM_PLUGINS)) - 2 + len(refs(end))
 
 
 def test_default_values() -> None:
@@ -88,7 +109,7 @@ def test_default_values() -> None:
 
 
 def test_every_plugin_that_takes_arguments_gets_its_default_ones() -> None:
-    (profile,) = default_config().profiles
+    (profile,) = default_config(V1_36).profiles
     assert [(each.name, each.args) for each in profile.plugin_config] == [
         (
             "DefaultPreemption",
@@ -179,7 +200,8 @@ def test_given_arguments_come_first_and_are_completed() -> None:
                     {"name": "InterPodAffinity", "args": None},
                 ]
             }
-        ]
+        ],
+        version=V1_36,
     )
     (profile,) = config.profiles
     assert [each.name for each in profile.plugin_config] == [
@@ -223,12 +245,14 @@ def test_plugins_that_are_not_enabled_get_no_arguments() -> None:
 
 
 def test_arguments_follow_feature_gates() -> None:
-    off = Features(
-        dra_scheduler_filter_timeout=False,
-        dra_resource_claim_device_status=False,
-        storage_capacity_scoring=True,
-    )
-    (profile,) = default_config(off).profiles
+    gates = {
+        "DRASchedulerFilterTimeout": False,
+        "DRADeviceBindingConditions": False,
+        "DRAResourceClaimDeviceStatus": False,
+        "DRAResourceClaimGranularStatusAuthorization": False,
+        "StorageCapacityScoring": True,
+    }
+    (profile,) = default_config(V1_36.with_gates(gates)).profiles
     assert profile.args("DynamicResources") == DynamicResourcesArgs(filter_timeout=None, binding_timeout=None)
     assert profile.args("VolumeBinding").shape == (
         UtilizationShapePoint(utilization=0, score=10),

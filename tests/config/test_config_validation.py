@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.config.args import DefaultPreemptionArgs, InterPodAffinityArgs
-from moorage.config.features import DEFAULT_FEATURES, Features
 from moorage.config.load import ConfigError, default_config, parse_config
 from moorage.config.types import (
     API_VERSION,
@@ -20,6 +19,7 @@ from moorage.config.types import (
     SchedulerConfiguration,
 )
 from moorage.config.validation import validate
+from moorage.emulation.kubernetes_version import V1_36, KubernetesVersion
 
 QUALIFIED = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
@@ -32,10 +32,10 @@ REMOVED = (
 )
 
 
-def problems(fields: dict[str, Any], features: Features = DEFAULT_FEATURES) -> list[str]:
+def problems(fields: dict[str, Any], version: KubernetesVersion = V1_36) -> list[str]:
     """What loading a document with these fields complains about."""
     try:
-        parse_config({"apiVersion": API_VERSION, "kind": KIND, **fields}, features=features)
+        parse_config({"apiVersion": API_VERSION, "kind": KIND, **fields}, version=version)
     except ConfigError as error:
         return list(error.problems)
     return []
@@ -510,29 +510,29 @@ def test_args(plugin: str, args: dict[str, Any], expected: list[str]) -> None:
     assert problems(fields) == [f"profiles[0].pluginConfig[1].args.{problem}" for problem in expected]
 
 
-GATED: dict[str, tuple[str, dict[str, Any], Features, list[str]]] = {
+GATED: dict[str, tuple[str, dict[str, Any], dict[str, bool], list[str]]] = {
     "shape with its gate": (
         "VolumeBinding",
         {"shape": [{"utilization": 0, "score": 10}]},
-        Features(storage_capacity_scoring=True),
+        {"StorageCapacityScoring": True},
         [],
     ),
     "bad shape with its gate": (
         "VolumeBinding",
         {"shape": [{"utilization": 0, "score": 11}]},
-        Features(storage_capacity_scoring=True),
+        {"StorageCapacityScoring": True},
         ["shape[0].score: Invalid value: 11: not in valid range [0, 10]"],
     ),
     "filter time-out": (
         "DynamicResources",
         {"filterTimeout": "5s"},
-        Features(dra_scheduler_filter_timeout=False),
+        {"DRASchedulerFilterTimeout": False},
         ["filterTimeout: Forbidden: DRASchedulingFilterTimeout feature gate is disabled"],
     ),
     "binding time-out, conditions off": (
         "DynamicResources",
         {"bindingTimeout": "5s"},
-        Features(dra_device_binding_conditions=False),
+        {"DRADeviceBindingConditions": False},
         [
             "bindingTimeout: Forbidden: DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature "
             "gate is disabled"
@@ -541,7 +541,11 @@ GATED: dict[str, tuple[str, dict[str, Any], Features, list[str]]] = {
     "binding time-out, status off": (
         "DynamicResources",
         {"bindingTimeout": "5s"},
-        Features(dra_resource_claim_device_status=False),
+        {
+            "DRADeviceBindingConditions": False,
+            "DRAResourceClaimDeviceStatus": False,
+            "DRAResourceClaimGranularStatusAuthorization": False,
+        },
         [
             "bindingTimeout: Forbidden: DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature "
             "gate is disabled"
@@ -550,12 +554,14 @@ GATED: dict[str, tuple[str, dict[str, Any], Features, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("plugin", "args", "features", "expected"), GATED.values(), ids=GATED.keys())
+@pytest.mark.parametrize(("plugin", "args", "gates", "expected"), GATED.values(), ids=GATED.keys())
 def test_args_behind_gates(
-    plugin: str, args: dict[str, Any], features: Features, expected: list[str]
+    plugin: str, args: dict[str, Any], gates: dict[str, bool], expected: list[str]
 ) -> None:
     fields = profile(pluginConfig=[{"name": plugin, "args": args}])
-    assert problems(fields, features) == [f"profiles[0].pluginConfig[0].args.{each}" for each in expected]
+    assert problems(fields, V1_36.with_gates(gates)) == [
+        f"profiles[0].pluginConfig[0].args.{each}" for each in expected
+    ]
 
 
 def built(**fields: Any) -> SchedulerConfiguration:

@@ -26,7 +26,7 @@ from moorage.cli.run_options import (
 )
 from moorage.config.load import default_config
 from moorage.config.types import Extender, ExtenderTLSConfig
-from moorage.services.feature_gates import DEFAULT_GATES, set_gates
+from moorage.emulation.kubernetes_version import V1_37
 from tests.logs import restored
 
 UPSTREAM = Path(__file__).parent / "data" / "flags.tsv"
@@ -66,8 +66,8 @@ def test_help_has_every_flag() -> None:
 
 
 def test_the_version() -> None:
-    assert CliRunner().invoke(app, ["run", "--version"]).output.startswith("Kubernetes v1.36.")
-    assert '"minor": "36"' in CliRunner().invoke(app, ["run", "--version=raw"]).output
+    assert CliRunner().invoke(app, ["run", "--version"]).output.startswith("Kubernetes v1.37.")
+    assert '"minor": "37"' in CliRunner().invoke(app, ["run", "--version=raw"]).output
 
 
 STYLES: dict[str, tuple[list[str], str, str]] = {
@@ -104,6 +104,9 @@ def test_flags_are_read_as_kubernetes_components_read_them(words: list[str], nam
     assert not flags.is_given("master")
 
 
+CHOSEN = ("--emulated-version=1.37",)
+"""Without it, the API server would be asked for its version."""
+
 WRONG = {
     "a number that is none": (("--secure-port=x",), 'invalid argument "x" for "--secure-port" flag'),
     "a port that is none": (("--secure-port=70000",), "--secure-port 70000 must be between 0 and 65535"),
@@ -135,10 +138,22 @@ WRONG = {
         "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
     ),
     "gates for plugins that do not exist": (
-        ("--feature-gates=GenericWorkload=true,GangScheduling=true", "--master=http://127.0.0.1:1"),
+        (
+            "--emulated-version=1.36",
+            "--feature-gates=GenericWorkload=true,GangScheduling=true",
+            "--master=http://127.0.0.1:1",
+        ),
         "there is no plugin GangScheduling",
     ),
-    "another version": (("--emulated-version=1.30",), "only 1.36 is possible"),
+    "a gate of another version": (
+        ("--emulated-version=1.37", "--feature-gates=GangScheduling=true"),
+        "unrecognized feature gate: GangScheduling",
+    ),
+    "a minimum that is too old": (
+        ("--emulated-version=1.36", "--min-compatibility-version=1.34"),
+        "--min-compatibility-version: 1.34: only 1.36 or 1.35 is possible",
+    ),
+    "another version": (("--emulated-version=1.30",), "only 1.36 or 1.37 is possible"),
     "another component's version": (("--emulated-version=wardle=1.1",), "component not registered: wardle"),
     "a version that hides nothing": (
         ("--show-hidden-metrics-for-version=1.30",),
@@ -149,24 +164,24 @@ WRONG = {
     "no header": (("--requestheader-username-headers= ",), 'empty value in "requestheader-username-headers"'),
     "no pair of files": (("--tls-sni-cert-key=one",), "expected comma separated certificate and key"),
     "a certificate without a key": (
-        ("--kubeconfig={kubeconfig}", "--secure-port=1", "--tls-cert-file=x.pem"),
+        ("--kubeconfig={kubeconfig}", *CHOSEN, "--secure-port=1", "--tls-cert-file=x.pem"),
         "certificate and key must be set together",
     ),
     "a TLS version that is none": (
-        ("--kubeconfig={kubeconfig}", "--tls-min-version=VersionTLS9"),
+        ("--kubeconfig={kubeconfig}", *CHOSEN, "--tls-min-version=VersionTLS9"),
         'unknown tls version "VersionTLS9"',
     ),
     "a cipher suite that is none": (
-        ("--kubeconfig={kubeconfig}", "--tls-cipher-suites=TLS_NOPE"),
+        ("--kubeconfig={kubeconfig}", *CHOSEN, "--tls-cipher-suites=TLS_NOPE"),
         "Cipher suite TLS_NOPE not supported or doesn't exist",
     ),
     "a curve that is none": (
-        ("--kubeconfig={kubeconfig}", "--tls-curve-preferences=1"),
+        ("--kubeconfig={kubeconfig}", *CHOSEN, "--tls-curve-preferences=1"),
         "unsupported curve preference: 1",
     ),
-    "no authority": (("--kubeconfig={kubeconfig}", "--client-ca-file=nope.crt"), "nope.crt"),
+    "no authority": (("--kubeconfig={kubeconfig}", *CHOSEN, "--client-ca-file=nope.crt"), "nope.crt"),
     "a star within an open path": (
-        ("--kubeconfig={kubeconfig}", "--authorization-always-allow-paths=/a*b"),
+        ("--kubeconfig={kubeconfig}", *CHOSEN, "--authorization-always-allow-paths=/a*b"),
         "only trailing * allowed",
     ),
 }
@@ -242,7 +257,7 @@ def test_a_configuration_file_wins_except_over_flags_on_leader_election(tmp_path
 
 def test_gates_that_change_defaults_do(tmp_path: Path) -> None:
     def plugins(*flags: str) -> set[str]:
-        [profile] = written(tmp_path, *flags)["profiles"]
+        [profile] = written(tmp_path, "--emulated-version=kube=1.36", *flags)["profiles"]
         return {plugin["name"] for plugin in profile["plugins"]["multiPoint"]["enabled"]}
 
     off = "NodeDeclaredFeatures,ExtendWebSocketsToKubelet,InPlacePodLevelResourcesVerticalScaling"
@@ -305,18 +320,18 @@ def test_nothing_is_served_on_port_0() -> None:
 
 def test_what_metric_flags_come_to(tmp_path: Path) -> None:
     words = ["--disabled-metrics=a_total", "--allow-metric-labels=b,c='x,y'"]
-    options = metric_options(read_flags(FLAGS, words, "run"))
+    options = metric_options(read_flags(FLAGS, words, "run"), V1_37)
     assert options.disabled == {"a_total"}
     assert options.allowed == {("b", "c"): {"x", "y"}}
     manifest = tmp_path / "labels.yaml"
     manifest.write_text('"b,c": "x"\n')
     flags = read_flags(FLAGS, [f"--allow-metric-labels-manifest={manifest}"], "run")
-    assert metric_options(flags).allowed == {("b", "c"): {"x"}}
+    assert metric_options(flags, V1_37).allowed == {("b", "c"): {"x"}}
 
 
 def test_how_much_is_logged_of_which_file(capsys: pytest.CaptureFixture[str]) -> None:
     flags = read_flags(FLAGS, ["--vmodule=test_fl*=4"], "run")
-    write_logs(log_options(flags, DEFAULT_GATES))
+    write_logs(log_options(flags, {}))
     logging.getLogger("moorage.here").debug("from this file")
     other = logging.LogRecord("moorage.there", logging.DEBUG, "there.py", 1, "from another", None, None)
     logging.getLogger("moorage.there").handle(other)
@@ -338,7 +353,7 @@ def test_keys_are_not_logged() -> None:
 
 def test_streams_can_be_split(capsys: pytest.CaptureFixture[str]) -> None:
     flags = read_flags(FLAGS, ["--logging-format=json", "--log-json-split-stream"], "run")
-    write_logs(log_options(flags, set_gates({"LoggingAlphaOptions": True})))
+    write_logs(log_options(flags, {"LoggingAlphaOptions": True}))
     logging.getLogger("moorage.here").info("fine")
     logging.getLogger("moorage.here").error("not fine")
     output = capsys.readouterr()

@@ -9,16 +9,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
+from moorage.emulation.kubernetes_version import V1_36, V1_37
 from moorage.http.transport import Request, Response
 from moorage.scheduler.endpoints import page_routes
-from moorage.services.feature_gates import DEFAULT_GATES, set_gates
 from moorage.services.responses import Handler
 from moorage.services.zpages import flagz_routes, statusz_routes
 
 STARTED = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 FLAGS = flagz_routes({"v": "2", "config": "a.yaml"})
 STATUS = statusz_routes(
-    ["/healthz", "/healthz/ping", "/metrics"], STARTED, lambda: STARTED + timedelta(hours=1, seconds=61)
+    ["/healthz", "/healthz/ping", "/metrics"],
+    V1_36,
+    STARTED,
+    lambda: STARTED + timedelta(hours=1, seconds=61),
 )
 
 
@@ -85,8 +88,8 @@ def test_what_is_not_to_be_had(accept: str) -> None:
 
 def test_pages_are_served_if_their_features_are_on() -> None:
     def paths(**gates: bool) -> set[str]:
-        return set(page_routes(set_gates(gates), {}, [], STARTED))
+        return set(page_routes(V1_37.with_gates(gates), {}, [], STARTED))
 
-    assert set(page_routes(DEFAULT_GATES, {}, [], STARTED)) == {"/flagz", "/statusz"}
+    assert set(page_routes(V1_37, {}, [], STARTED)) == {"/flagz", "/statusz"}
     assert paths(ComponentFlagz=False) == {"/statusz"}
     assert paths(ComponentFlagz=False, ComponentStatusz=False) == set()

@@ -93,7 +93,13 @@ class LocalCluster:
         self._scheduler = None
         if settings.schedules:
             self._scheduler = Scheduler(
-                self.client, settings.config, settings.registry, clock, random, "moorage-up"
+                self.client,
+                settings.config,
+                settings.registry,
+                clock,
+                random,
+                "moorage-up",
+                version=settings.server.version,
             )
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))

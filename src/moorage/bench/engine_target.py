@@ -33,6 +33,7 @@ from moorage.client.kinds import POD, Kind
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
 from moorage.plugins.node_declared_features import NodeDeclaredFeatures
@@ -81,23 +82,30 @@ class _Stopwatch(MetricsObserver):
 class EngineTarget:
     """A cluster that is a store, and the scheduler in the same event loop."""
 
-    def __init__(self, config: SchedulerConfiguration | None, clock: Clock, features: int) -> None:
+    def __init__(
+        self,
+        config: SchedulerConfiguration | None,
+        clock: Clock,
+        features: int,
+        version: KubernetesVersion = DEFAULT_VERSION,
+    ) -> None:
         self.notes: list[str] = []
         self.concurrency = 1  # The store answers at once, and a turn of a task costs more than a write.
         self._writes = 0
         self._store = ObjectStore(utc_now)
-        self._metrics = Metrics(Random(_SEED))
+        self._metrics = Metrics(Random(_SEED), version=version)
         self._stopwatch = _Stopwatch(self._metrics)
         self.client: Client = StoreClient(self._store)
         self.scheduler = Scheduler(
             self.client,
-            config or default_config(),
+            config or default_config(version),
             _registry(features),
             clock,
             Random(_SEED),
             "bench",
             observer=self._stopwatch,
             new_informer=StoreInformer,
+            version=version,
         )
         self._pods: StoreInformer[Any] = StoreInformer(self.client, POD, clock, decode=_not_decoded)
         self.pods = PodWatch(self._pods)
@@ -207,14 +215,19 @@ def _not_decoded(raw: bytes) -> Any:
 
 @asynccontextmanager
 async def engine_target(
-    config: SchedulerConfiguration | None, clock: Clock | None = None, *, features: int = 0
+    config: SchedulerConfiguration | None,
+    clock: Clock | None = None,
+    *,
+    features: int = 0,
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> AsyncIterator[EngineTarget]:
     """A new cluster with a scheduler, for the duration of the context.
 
     features: number of declared features that pods with pod-level resources require.
+    version: the version of Kubernetes to emulate.
     """
     forget_peak()
-    target = EngineTarget(config, clock or LoopClock(), features)
+    target = EngineTarget(config, clock or LoopClock(), features, version)
     tasks: set[asyncio.Task[None]] = set()
     try:
         await target.begin(tasks)

@@ -24,6 +24,7 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.config.load import default_config, dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.http.client_tls import client_context
 from moorage.http.client_transport import Endpoint
 from moorage.http.errors import ConnectionFailed, RequestError
@@ -65,12 +66,15 @@ class ServedTarget(ClusterTarget):
 
 
 @asynccontextmanager
-async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> AsyncIterator[ServedTarget]:
+async def served_target(
+    config: SchedulerConfiguration | None, clock: Clock, version: KubernetesVersion = DEFAULT_VERSION
+) -> AsyncIterator[ServedTarget]:
     """A new cluster: server and scheduler in processes that end with the context."""
     with TemporaryDirectory(prefix="moorage-bench-") as folder:
         place = Path(folder)
         kubeconfig = place / "kubeconfig"
-        async with _process(place, "apiserver", ["--port=0", f"--kubeconfig={kubeconfig}"]) as server:
+        served = ["--port=0", f"--kubeconfig={kubeconfig}"]
+        async with _process(place, "apiserver", [*served, f"--emulated-version={version.minor}"]) as server:
             await _wait_for_output(server, place, "API at")
             access = find_access(kubeconfig, clock=clock)
             async with connected(access, user_agent="moorage bench", clock=clock, pipelining=True) as client:
@@ -79,7 +83,10 @@ async def served_target(config: SchedulerConfiguration | None, clock: Clock) -> 
                 running = [asyncio.create_task(each) for each in (target.informer.run(), claims.run())]
                 try:
                     await target.informer.synced()
-                    async with scheduler_process(place, kubeconfig, config, access, clock) as (pid, metrics):
+                    async with scheduler_process(place, kubeconfig, config, access, clock, version) as (
+                        pid,
+                        metrics,
+                    ):
                         target.scheduled_by(pid, metrics)
                         yield target
                 finally:
@@ -95,11 +102,12 @@ async def scheduler_process(
     config: SchedulerConfiguration | None,
     access: Access,
     clock: Clock,
+    version: KubernetesVersion = DEFAULT_VERSION,
     flags: Sequence[str] = ("--http-pipelining",),
 ) -> AsyncIterator[tuple[int, Client]]:
     """A scheduler with synced informers: its process id, and a client of its endpoints."""
     port, file = _free_port(), place / "scheduler.yaml"
-    config = config or default_config()
+    config = config or default_config(version)
     connection = replace(
         config.client_connection,
         kubeconfig=str(kubeconfig),
@@ -108,6 +116,7 @@ async def scheduler_process(
     )
     file.write_text(dump_yaml(to_manifest(replace(config, client_connection=connection))), encoding="utf-8")
     words = [f"--config={file}", "--leader-elect=false", f"--secure-port={port}", *flags]
+    words += [f"--emulated-version={version.minor}", *_gate_flags(version)]
     async with _process(place, "run", words) as process:
         endpoint = Endpoint(f"https://127.0.0.1:{port}", client_context(None, skip_verification=True))
         async with connected(Access(endpoint, access.credentials), clock=clock) as client:
@@ -118,6 +127,11 @@ async def scheduler_process(
                     f"moorage run does not begin: {_last_output(place, 'run') or error}"
                 ) from None
             yield process.pid, client
+
+
+def _gate_flags(version: KubernetesVersion) -> list[str]:
+    given = [f"{name}={str(is_on).lower()}" for name, is_on in version.gates.given.items()]
+    return [f"--feature-gates={','.join(given)}"] if given else []
 
 
 async def _until_ready(process: asyncio.subprocess.Process, client: Client, clock: Clock) -> None:

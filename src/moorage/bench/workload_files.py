@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,8 @@ from moorage.bench.params import BadOp, Params, resolved
 from moorage.config.load import load_config
 from moorage.config.problems import ConfigError
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.feature_gates import GateError
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 FILE_NAME: Final = "performance-config.yaml"
 """The name of workload files in a directory."""
@@ -49,6 +51,8 @@ class PlannedWorkload:
     threshold_metric: ThresholdMetricSelector = field(default_factory=ThresholdMetricSelector)
     config: SchedulerConfiguration | None = None
     """None: the default configuration."""
+    version: KubernetesVersion = DEFAULT_VERSION
+    """The version to emulate, with the feature gates of the workload."""
     notes: Sequence[str] = ()
     refused: str = ""
     """Why it cannot be run; empty if it can."""
@@ -76,8 +80,10 @@ def workload_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def read_workloads(file: Path) -> list[PlannedWorkload]:
+def read_workloads(file: Path, version: KubernetesVersion = DEFAULT_VERSION) -> list[PlannedWorkload]:
     """All workloads of a file; InputError names file, test case and operation where something is wrong.
+
+    They run in `version`, with the feature gates that they name, unless `version` has those set already.
 
     If only the parameters of one workload are wrong, that one has the error.
     """
@@ -89,7 +95,7 @@ def read_workloads(file: Path) -> list[PlannedWorkload]:
     for index, item in enumerate(documents[0]):
         named = isinstance(item, dict) and isinstance(item.get("name"), str)
         where = f"{file}: {item['name'] if named else f'test case {index}'}"
-        planned += _Case(convert(item, TestCase, where), where, file, templates).workloads()
+        planned += _Case(convert(item, TestCase, where), where, file, templates, version).workloads()
     _check_unique([each.name for each in planned], str(file))
     return planned
 
@@ -97,7 +103,10 @@ def read_workloads(file: Path) -> list[PlannedWorkload]:
 class _Case:
     """Expands one test case into workloads."""
 
-    def __init__(self, case: TestCase, where: str, file: Path, templates: Templates) -> None:
+    def __init__(
+        self, case: TestCase, where: str, file: Path, templates: Templates, version: KubernetesVersion
+    ) -> None:
+        self._version = version
         self._case = case
         self._where = where
         self._file = file
@@ -119,8 +128,7 @@ class _Case:
         ops = [self._op(index, item) for index, item in enumerate(case.workload_template)]
         if not any(_collects(op) for op in ops):
             raise InputError(self._where, "no operation collects metrics")
-        config = self._config()
-        return [self._workload(each, ops, config) for each in case.workloads]
+        return [self._workload(each, ops) for each in case.workloads]
 
     def _labels(self, workload: BenchmarkWorkload) -> frozenset[str]:
         return frozenset((*self._case.labels, *workload.labels))
@@ -136,19 +144,21 @@ class _Case:
     def _at(self, index: int) -> str:
         return f"{self._where}: op {index} ({self._opcodes[index]})"
 
-    def _config(self) -> SchedulerConfiguration | None:
+    def _config(self, version: KubernetesVersion) -> SchedulerConfiguration | None:
         if not self._case.scheduler_config_path:
             return None
         try:
-            return load_config(self._file.parent / self._case.scheduler_config_path)
+            return load_config(self._file.parent / self._case.scheduler_config_path, version)
         except (ConfigError, InputError) as error:
             raise InputError(self._where, "; ".join(str(error).splitlines())) from None
 
-    def _workload(
-        self, workload: BenchmarkWorkload, ops: Sequence[Op], config: SchedulerConfiguration | None
-    ) -> PlannedWorkload:
+    def _workload(self, workload: BenchmarkWorkload, ops: Sequence[Op]) -> PlannedWorkload:
         case, params = self._case, Params(workload.params)
-        gates = {**case.feature_gates, **workload.feature_gates}
+        gates = {**case.feature_gates, **workload.feature_gates, **self._version.gates.given}
+        try:
+            version, notes = _with_gates(self._version, gates)
+        except GateError as error:
+            return self._invalid(workload, self._where, f"featureGates: {error}")
         for gate, reason in REFUSED_GATES.items():
             if gates.get(gate):
                 return self._refused(workload, f"feature gate {gate}: {reason}")
@@ -166,10 +176,8 @@ class _Case:
         features = 0
         if gates.get(_DECLARES_FEATURES) and _FEATURE_COUNT in workload.params:
             features = params.whole(f"${_FEATURE_COUNT}")
-            del gates[_DECLARES_FEATURES]
         if unused := params.unused():
             return self._invalid(workload, self._where, f"unused parameters: {', '.join(unused)}")
-        notes = _gate_notes(gates)
         threshold = workload.threshold
         if isinstance(threshold, dict):
             notes.append("thresholds by topic are not compared")
@@ -185,7 +193,8 @@ class _Case:
             workload.threshold_metric_selector
             or case.default_threshold_metric_selector
             or ThresholdMetricSelector(),
-            config,
+            self._config(version),
+            version,
             notes,
             file=self._file,
             declared_features=features,
@@ -224,12 +233,19 @@ def _collects(op: Op) -> bool:
     )
 
 
-def _gate_notes(gates: dict[str, bool]) -> list[str]:
-    """Notes on feature gates, which have no effect here."""
-    if not gates:
-        return []
-    named = ", ".join(f"{name}={str(value).lower()}" for name, value in sorted(gates.items()))
-    return [f"feature gates mean nothing here and are ignored: {named}"]
+def _with_gates(version: KubernetesVersion, gates: Mapping[str, bool]) -> tuple[KubernetesVersion, list[str]]:
+    """A version with the feature gates of a workload, and notes on those that have no effect here.
+
+    Files are run in other versions than they were written for: gates that a version does not have, or does
+    not let be switched, are left out.
+    """
+    possible = {name: is_on for name, is_on in gates.items() if version.gates.may_set(name, is_on)}
+    chosen = version.with_gates(possible)
+    ignored = {*chosen.gates.without_effect(), *(gates.keys() - possible.keys())}
+    if not ignored:
+        return chosen, []
+    named = ", ".join(f"{name}={str(gates[name]).lower()}" for name in sorted(ignored))
+    return chosen, [f"feature gates that have no effect here are ignored: {named}"]
 
 
 def _check_unique(names: list[str], where: str) -> None:

@@ -30,6 +30,7 @@ from moorage.bench.workload_files import PlannedWorkload, read_workloads, worklo
 from moorage.bench.workload_selection import select
 from moorage.cli.commands.bench import COMPARED_ROUNDS
 from moorage.cli.garbage_collection import long_running
+from moorage.cli.version_options import emulated
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.clock import LoopClock
@@ -53,6 +54,8 @@ def measure(
     engine: bool,
     http: bool,
     kubeconfig: Path | None,
+    emulated_version: str | None,
+    feature_gates: list[str] | None,
     only: list[str] | None,
     label: list[str] | None,
     rounds: int | None,
@@ -73,7 +76,8 @@ def measure(
             raise InputError("--profile", "only what runs in this process can be looked at: use --engine")
         looking = None if profile is None else CpuProfile(profile)
         old = None if compare is None else read_report(compare)
-        planned = [each for file in workload_files(files) for each in read_workloads(file)]
+        version = emulated(emulated_version, feature_gates)
+        planned = [each for file in workload_files(files) for each in read_workloads(file, version)]
         chosen = select(planned, only or [], label or [])
         reference = _reference(compare_with, chosen)
         report = new_report(mode, "" if reference is None else reference.name)
@@ -141,9 +145,11 @@ def _mode(engine: bool, http: bool, kubeconfig: Path | None) -> tuple[str, OpenT
     if engine + http + (kubeconfig is not None) > 1:
         raise InputError("", "--engine, --http and --kubeconfig: give one of them")
     if http:
-        return "http", lambda workload: served_target(workload.config, LoopClock())
+        return "http", lambda workload: served_target(workload.config, LoopClock(), workload.version)
     if kubeconfig is None:
-        return "engine", lambda workload: engine_target(workload.config, features=workload.declared_features)
+        return "engine", lambda workload: engine_target(
+            workload.config, features=workload.declared_features, version=workload.version
+        )
     find_access(kubeconfig)  # Reports errors in it before anything is run.
 
     def opened(workload: PlannedWorkload) -> AbstractAsyncContextManager[Target]:

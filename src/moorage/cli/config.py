@@ -9,6 +9,7 @@ import typer
 
 from moorage.api.decode import InputError
 from moorage.cli.plugin_loading import with_plugins
+from moorage.cli.version_options import emulated
 from moorage.config.convert import convert_config
 from moorage.config.load import (
     ConfigError,
@@ -20,6 +21,8 @@ from moorage.config.load import (
 )
 from moorage.config.types import WIRE_NAMES, Extender, PluginRef, Profile, SchedulerConfiguration
 from moorage.config.without_effect import fields_without_effect
+from moorage.emulation.kubernetes_version import KUBERNETES_VERSIONS, KubernetesVersion, differences
+from moorage.framework.interface.handle import Handle
 from moorage.framework.loading.registry import RegistryError
 from moorage.framework.runtime.profiles import Profiles
 
@@ -27,12 +30,21 @@ WRONG, UNREADABLE = 1, 2
 """Exit statuses: the input was read and is wrong; the input could not be read."""
 
 
-def check_files(files: list[Path], plugins: list[Path] | None) -> None:
+def check_files(
+    files: list[Path],
+    plugins: list[Path] | None,
+    emulated_version: str | None,
+    feature_gates: list[str] | None,
+) -> None:
     """Print for each file that it is valid, with its plugins, or what is wrong with it."""
+    try:
+        version = emulated(emulated_version, feature_gates)
+    except InputError as error:
+        raise _fail(error) from None
     status = 0
     for file in files:
         try:
-            config = _with_plugins(file, plugins)
+            config = _with_plugins(file, plugins, version)
         except InputError as error:
             typer.echo(str(error), err=True)
             status = max(status, _status(error))
@@ -45,12 +57,20 @@ def check_files(files: list[Path], plugins: list[Path] | None) -> None:
     raise typer.Exit(status)
 
 
-def print_effective(config: Path | None) -> None:
-    """Print a configuration with all defaults; None: the default one."""
+def print_effective(
+    config: Path | None, emulated_version: str | None, feature_gates: list[str] | None
+) -> None:
+    """Print a configuration with all defaults; None: the default one.
+
+    If a version is named, what differs between versions is printed before, as comments.
+    """
     try:
-        effective = default_config() if config is None else load_config(config)
+        version = emulated(emulated_version, feature_gates)
+        effective = default_config(version) if config is None else load_config(config, version)
     except InputError as error:
         raise _fail(error) from None
+    if emulated_version is not None:
+        typer.echo("\n".join(_version_table(version)))
     typer.echo(dump_yaml(to_manifest(effective)), nl=False)
 
 
@@ -72,12 +92,24 @@ def convert_file(old: Path, output: Path | None) -> None:
         raise _fail(InputError(str(output), error.strerror or str(error))) from None
 
 
-def _with_plugins(file: Path, plugins: list[Path] | None) -> SchedulerConfiguration:
+def _version_table(version: KubernetesVersion) -> Iterator[str]:
+    """What differs between versions, as comments: the named version's column comes first."""
+    minors = (version.minor, *(minor for minor in KUBERNETES_VERSIONS if minor != version.minor))
+    yield f"# Kubernetes v{version.number}. What differs between versions:"
+    yield f"# {'  '.join(f'v{minor}' for minor in minors)}"
+    for name, meaning, values in differences(version):
+        cells = "  ".join(f"{'yes' if values[minor] else 'no':5}" for minor in minors)
+        yield f"# {cells}  {f'{name}: {meaning}' if meaning else f'feature gate {name}'}"
+
+
+def _with_plugins(
+    file: Path, plugins: list[Path] | None, version: KubernetesVersion
+) -> SchedulerConfiguration:
     """The configuration of a file; ConfigError if one of its plugins cannot be instantiated."""
-    config = load_config(file)
+    config = load_config(file, version)
     try:
         found = with_plugins(config, plugins)
-        for framework in Profiles(*found).values():
+        for framework in Profiles(*found, Handle(version=version)).values():
             framework.queue_rules()  # Plugins register their events only here.
     except (InputError, RegistryError) as error:
         raise ConfigError([str(error)], str(file)) from None

@@ -15,8 +15,10 @@ from moorage.api.decode import InputError
 from moorage.api.files import load_manifests
 from moorage.api.pod import Pod
 from moorage.cli.plugin_loading import with_plugins
+from moorage.cli.version_options import emulated
 from moorage.clock import LoopClock
 from moorage.config.load import default_config, load_config
+from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.report import NodeReport, Report, report
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.status import Code, PluginError
@@ -35,13 +37,16 @@ def show_decisions(
     config: Path | None,
     plugins: list[Path] | None,
     *,
+    emulated_version: str | None,
+    feature_gates: list[str] | None,
     seed: int,
     top: int,
     as_json: bool,
 ) -> None:
     """Decide about the pods of a file one after another, and print the decisions."""
     try:
-        reports = _reports(cluster, pod, config, plugins, seed)
+        version = emulated(emulated_version, feature_gates)
+        reports = _reports(cluster, pod, config, plugins, version, seed)
     except (InputError, RegistryError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
@@ -54,9 +59,14 @@ def show_decisions(
 
 
 def _reports(
-    cluster: list[Path], pod_file: Path, config_file: Path | None, plugins: list[Path] | None, seed: int
+    cluster: list[Path],
+    pod_file: Path,
+    config_file: Path | None,
+    plugins: list[Path] | None,
+    version: KubernetesVersion,
+    seed: int,
 ) -> list[Report]:
-    configuration = default_config() if config_file is None else load_config(config_file)
+    configuration = default_config(version) if config_file is None else load_config(config_file, version)
     extenders = http_extenders(configuration.extenders, LoopClock())
     keeps_whole = extenders.want_whole_objects
     manifests = [located for file in cluster for located in load_manifests(file)]
@@ -66,7 +76,8 @@ def _reports(
     pods = [item for item in asked if isinstance(item, Pod)]
     if not pods:
         raise InputError(str(pod_file), "there is no Pod in it")
-    simulated = SimulatedCluster(objects, *with_plugins(configuration, plugins), seed, extenders)
+    found = with_plugins(configuration, plugins)
+    simulated = SimulatedCluster(objects, *found, seed, extenders, version)
     return [_place(simulated, pod) for pod in pods]
 
 

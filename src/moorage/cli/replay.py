@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.console import Console
@@ -12,22 +13,33 @@ from rich.table import Table
 from rich.text import Text
 
 from moorage.api.decode import InputError
+from moorage.cli.version_options import chosen_version, given_gates
+from moorage.emulation.feature_gates import GateError
 from moorage.plugins import default_registry
 from moorage.sim.recording import load_recording
 from moorage.sim.replay import Difference, ReplayResult
 
 DIFFERENT, UNREADABLE = 1, 2
 """Exit statuses: a decision differs; a file could not be read."""
+_ENDINGS: Final = (".json", ".json.gz")
 
 
-def compare_recordings(files: list[Path], *, as_json: bool, show: int) -> None:
+def compare_recordings(
+    files: list[Path],
+    *,
+    emulated_version: str | None,
+    feature_gates: list[str] | None,
+    as_json: bool,
+    show: int,
+) -> None:
     """Replay recordings and print what differs; exits with status 1 if anything does."""
     result = ReplayResult()
     registry = default_registry()
     try:
-        for file in files:
-            result.add(load_recording(file), registry)
-    except InputError as error:
+        version, gates = chosen_version(emulated_version), given_gates(feature_gates)
+        for file in _recordings(files):
+            result.add(load_recording(file, version, gates), registry)
+    except (InputError, GateError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
     if as_json:
@@ -35,6 +47,18 @@ def compare_recordings(files: list[Path], *, as_json: bool, show: int) -> None:
     else:
         _print(result, show)
     raise typer.Exit(DIFFERENT if result.differences else 0)
+
+
+def _recordings(paths: list[Path]) -> Iterator[Path]:
+    """The files themselves, and all recordings in directories."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(each for each in path.iterdir() if each.name.endswith(_ENDINGS))
+        if not found:
+            raise InputError(str(path), "there are no recordings in it")
+        yield from found
 
 
 def _as_json(result: ReplayResult) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The flags of `moorage run`: every flag of kube-scheduler v1.36, with its meaning here."""
+"""The flags of `moorage run`: every flag of kube-scheduler, with its meaning here."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from moorage.cli.flags import (
     Flag,
 )
 from moorage.cli.plugin_options import PLUGIN_HELP
+from moorage.cli.version_options import GATES_HELP, VERSION_HELP
 from moorage.config.without_effect import WITHOUT_EFFECT
 from moorage.services.ports import SECURE_PORT
 
@@ -226,19 +227,24 @@ GROUPS: Final = (
     Group(
         "Feature gates",
         (
-            Flag("emulated-version", WORDS, "", "The version to behave like: 1.36, or kube=1.36."),
+            Flag(
+                "emulated-version",
+                WORDS,
+                "",
+                f"{VERSION_HELP}. Without it, that of the API server.",
+            ),
             Flag(
                 "min-compatibility-version",
                 WORDS,
                 "",
-                "The oldest version of other components to expect: 1.35 or 1.36.",
+                "The oldest version of other components to expect: the emulated one, or the one before it.",
                 "nothing that depends on it exists here",
             ),
             Flag(
                 "feature-gates",
                 PHRASES,
                 "",
-                "Gates of v1.36 to switch: Name=true,Other=false. May be repeated.",
+                GATES_HELP,
             ),
         ),
     ),
@@ -249,7 +255,7 @@ GROUPS: Final = (
                 "show-hidden-metrics-for-version",
                 TEXT,
                 "",
-                "Show what was hidden since this version, which can only be 1.35.",
+                "Show what was hidden since this version, which can only be the one before the emulated one.",
                 "no metric is hidden",
             ),
             Flag("disabled-metrics", WORDS, "", "Metrics not to show, by their full names."),

@@ -15,19 +15,24 @@ from msgspec.structs import replace
 from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.flags import FlagError, FlagValues
 from moorage.cli.logs import LogFormat, LoggingOptions
-from moorage.config.features import Features
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.config.validation import validate
+from moorage.emulation.kubernetes_version import (
+    KubernetesVersion,
+    VersionError,
+    parse_version,
+    version_number,
+)
 from moorage.scheduler.endpoints import AccessOptions
 from moorage.services.client_certificates import CertificateOptions, HeaderNames
-from moorage.services.feature_gates import FeatureGates
 from moorage.services.metrics import MetricOptions
 from moorage.services.server_tls import TlsOptions, named_certificate
 from moorage.services.serving import ServingOptions
-from moorage.version import KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR
 
 _MAX_PORTS: Final = 65535
+_ALPHA_OPTIONS: Final = "LoggingAlphaOptions"
+"""The feature gate of log options; it has the same default in all versions."""
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _METRIC_LABEL: Final = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*),([a-zA-Z_][a-zA-Z0-9_]*)")
 _CONNECTION: Final = {
@@ -52,17 +57,17 @@ _ELECTION: Final = {
 """Flags, and the fields of the configuration that they set."""
 
 
-def configuration(flags: FlagValues, features: Features) -> SchedulerConfiguration:
+def configuration(flags: FlagValues, version: KubernetesVersion) -> SchedulerConfiguration:
     """The effective configuration: only the leader election flags override a configuration file."""
     path = flags.path("config")
     if path is None:
-        config = default_config(features)
+        config = default_config(version)
         connection = replace(config.client_connection, **_given(flags, _CONNECTION))
         config = replace(config, client_connection=connection, **_given(flags, _PROFILING))
     else:
-        config = load_config(path, features)
+        config = load_config(path, version)
     config = replace(config, leader_election=replace(config.leader_election, **_given(flags, _ELECTION)))
-    if problems := validate(config, features):
+    if problems := validate(config, version):
         raise ConfigError(problems)
     return config
 
@@ -125,13 +130,13 @@ def _header_names(flags: FlagValues, name: str) -> tuple[str, ...]:
     return words
 
 
-def metric_options(flags: FlagValues) -> MetricOptions:
+def metric_options(flags: FlagValues, version: KubernetesVersion) -> MetricOptions:
     """Disabled metrics, and allowed values of labels."""
     hidden = flags.text("show-hidden-metrics-for-version")
-    if hidden not in ("", KUBERNETES_PREVIOUS_MINOR):
+    if hidden not in ("", version.previous_minor):
         raise FlagError(
             f'metrics.showHiddenMetricsForVersion: Invalid value: "{hidden}": must be omitted or have the '
-            f"value '{KUBERNETES_PREVIOUS_MINOR}'; only the previous minor version is allowed"
+            f"value '{version.previous_minor}'; only the previous minor version is allowed"
         )
     disabled = [name for name in flags.words("disabled-metrics") if name]
     for name in disabled:
@@ -174,8 +179,9 @@ def _allowed(words: Mapping[str, str]) -> Iterable[tuple[tuple[str, str], frozen
         yield (named[1], named[2]), frozenset(values.split(","))
 
 
-def log_options(flags: FlagValues, gates: FeatureGates) -> LoggingOptions:
-    """Log options."""
+def log_options(flags: FlagValues, gates: Mapping[str, bool]) -> LoggingOptions:
+    """Log options; `gates` are the feature gates that were set."""
+    allows_alpha = gates.get(_ALPHA_OPTIONS, gates.get("AllAlpha", False))
     format = flags.text("logging-format")
     if format not in get_args(LogFormat):
         raise FlagError(f'format: Invalid value: "{format}": Unsupported log format')
@@ -185,8 +191,8 @@ def log_options(flags: FlagValues, gates: FeatureGates) -> LoggingOptions:
     if by_file and format != "text":
         raise FlagError("vmodule: Forbidden: Only supported for text log format")
     for name in ("text-split-stream", "text-info-buffer-size", "json-split-stream", "json-info-buffer-size"):
-        if flags.is_given(f"log-{name}") and not gates.enabled["LoggingAlphaOptions"]:
-            raise FlagError(f"--log-{name}: Forbidden: Feature LoggingAlphaOptions is disabled")
+        if flags.is_given(f"log-{name}") and not allows_alpha:
+            raise FlagError(f"--log-{name}: Forbidden: Feature {_ALPHA_OPTIONS} is disabled")
     splits = flags.switch(f"log-{format}-split-stream")
     return LoggingOptions(flags.whole("v"), "json" if format == "json" else "text", by_file, splits)
 
@@ -213,18 +219,21 @@ def slow_plugin_seconds(flags: FlagValues) -> float:
     return seconds
 
 
-def check_versions(flags: FlagValues) -> None:
-    """Reject emulated and minimum compatibility versions that are not supported."""
-    for name, possible in (
-        ("emulated-version", (KUBERNETES_MINOR,)),
-        ("min-compatibility-version", (KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR)),
-    ):
-        for text in flags.words(name):
-            component, _, version = text.rpartition("=")
-            if component not in ("", "kube"):
-                raise FlagError(f"component not registered: {component}")
-            if version.removeprefix("v") not in possible:
-                raise FlagError(f"--{name}={text}: only {' or '.join(possible)} is possible")
+def emulated_version(flags: FlagValues) -> KubernetesVersion | None:
+    """The version that the flag chooses; None without it."""
+    try:
+        return parse_version(flags.words("emulated-version"))
+    except VersionError as error:
+        raise FlagError(f"--emulated-version: {error}") from None
+
+
+def check_compatibility(flags: FlagValues, version: KubernetesVersion) -> None:
+    """Reject minimum compatibility versions that are not supported."""
+    try:
+        for text in flags.words("min-compatibility-version"):
+            version_number(text, (version.minor, version.previous_minor))
+    except VersionError as error:
+        raise FlagError(f"--min-compatibility-version: {error}") from None
 
 
 def without_keys(config: SchedulerConfiguration) -> SchedulerConfiguration:

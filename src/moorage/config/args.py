@@ -9,8 +9,8 @@ import msgspec
 from moorage.api.base import Struct
 from moorage.api.pod import NodeAffinity, TopologySpreadConstraint
 from moorage.config.duration import Duration
-from moorage.config.features import DEFAULT_FEATURES, Features
 from moorage.config.types import Int32, Int64
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 LEAST_ALLOCATED = "LeastAllocated"
 MOST_ALLOCATED = "MostAllocated"
@@ -23,7 +23,7 @@ LIST_DEFAULTING = "List"
 class PluginArgs(Struct):
     """The base of all default plugins' arguments."""
 
-    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+    def defaulted(self, version: KubernetesVersion = DEFAULT_VERSION) -> Self:
         """These arguments with the defaults that field defaults cannot express."""
         return self
 
@@ -80,12 +80,12 @@ class DynamicResourcesArgs(PluginArgs):
     """For one node; zero: no limit."""
     binding_timeout: Duration | None = None
 
-    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+    def defaulted(self, version: KubernetesVersion = DEFAULT_VERSION) -> Self:
         """Ten seconds to filter a node and ten minutes to bind, where the gates are enabled."""
         filtering, binding = self.filter_timeout, self.binding_timeout
-        if filtering is None and features.dra_scheduler_filter_timeout:
+        if filtering is None and version.features.dra_scheduler_filter_timeout:
             filtering = Duration(10)
-        if binding is None and features.device_binding:
+        if binding is None and version.features.device_binding:
             binding = Duration(600)
         return msgspec.structs.replace(self, filter_timeout=filtering, binding_timeout=binding)
 
@@ -108,7 +108,7 @@ class NodeResourcesBalancedAllocationArgs(PluginArgs):
 
     resources: tuple[ResourceSpec, ...] = ()
 
-    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+    def defaulted(self, version: KubernetesVersion = DEFAULT_VERSION) -> Self:
         """Default: cpu and memory."""
         return msgspec.structs.replace(self, resources=_defaulted_resources(self.resources))
 
@@ -120,7 +120,7 @@ class NodeResourcesFitArgs(PluginArgs):
     ignored_resource_groups: tuple[str, ...] = ()
     scoring_strategy: ScoringStrategy = ScoringStrategy(type=LEAST_ALLOCATED)
 
-    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+    def defaulted(self, version: KubernetesVersion = DEFAULT_VERSION) -> Self:
         """Default resources of the strategy: cpu and memory. A given strategy must have a type."""
         strategy = self.scoring_strategy
         strategy = msgspec.structs.replace(strategy, resources=_defaulted_resources(strategy.resources))
@@ -133,7 +133,7 @@ class PodTopologySpreadArgs(PluginArgs):
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     defaulting_type: str = SYSTEM_DEFAULTING
 
-    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+    def defaulted(self, version: KubernetesVersion = DEFAULT_VERSION) -> Self:
         """An empty type defaults to the system's constraints."""
         return msgspec.structs.replace(self, defaulting_type=self.defaulting_type or SYSTEM_DEFAULTING)
 
@@ -144,9 +144,9 @@ class VolumeBindingArgs(PluginArgs):
     bind_timeout_seconds: Int64 = 600
     shape: tuple[UtilizationShapePoint, ...] = ()
 
-    def defaulted(self, features: Features = DEFAULT_FEATURES) -> Self:
+    def defaulted(self, version: KubernetesVersion = DEFAULT_VERSION) -> Self:
         """With StorageCapacityScoring, more free capacity scores higher."""
-        if self.shape or not features.storage_capacity_scoring:
+        if self.shape or not version.features.storage_capacity_scoring:
             return self
         points = (UtilizationShapePoint(utilization=0, score=10), UtilizationShapePoint(utilization=100))
         return msgspec.structs.replace(self, shape=points)

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from moorage.api.pod import DEFAULT_SCHEDULER
 from moorage.config.args import ARGS_BY_PLUGIN, PluginArgs
-from moorage.config.features import DEFAULT_FEATURES, Features
 from moorage.config.types import (
     ClientConnection,
     LeaderElection,
@@ -25,6 +24,7 @@ from moorage.config.types import (
     Profile,
     SchedulerConfiguration,
 )
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 ALL_PLUGINS = "*"
 """In a list of disabled plugins: every default one."""
@@ -53,14 +53,14 @@ _DEFAULT_PLUGINS = (
 )
 
 
-def default_plugins(features: Features = DEFAULT_FEATURES) -> Plugins:
+def default_plugins(version: KubernetesVersion = DEFAULT_VERSION) -> Plugins:
     """The default plugins of a profile."""
     enabled = list(_DEFAULT_PLUGINS)
-    if features.node_declared_features:
+    if version.features.node_declared_features:
         enabled.append(PluginRef(name="NodeDeclaredFeatures"))
-    if features.gang_scheduling:
+    if version.features.gang_scheduling:
         enabled.append(PluginRef(name="GangScheduling"))
-    if features.topology_aware_workload_scheduling:
+    if version.features.topology_aware_workload_scheduling:
         enabled.append(PluginRef(name="TopologyPlacementGenerator"))
         enabled.append(PluginRef(name="PodGroupPodsCount", weight=1))
     return Plugins(multi_point=PluginSet(enabled=tuple(enabled)))
@@ -124,35 +124,35 @@ def fill_absent(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def apply_defaults(
-    config: SchedulerConfiguration, features: Features = DEFAULT_FEATURES
+    config: SchedulerConfiguration, version: KubernetesVersion = DEFAULT_VERSION
 ) -> SchedulerConfiguration:
     """The configuration in force: plugins merged, arguments defaulted, empty values replaced."""
     return replace(
         config,
         leader_election=_leader_election(config.leader_election),
         client_connection=_client_connection(config.client_connection),
-        profiles=tuple(default_profile(each, features) for each in config.profiles or (Profile(),)),
+        profiles=tuple(default_profile(each, version) for each in config.profiles or (Profile(),)),
     )
 
 
-def default_profile(profile: Profile, features: Features = DEFAULT_FEATURES) -> Profile:
+def default_profile(profile: Profile, version: KubernetesVersion = DEFAULT_VERSION) -> Profile:
     """A profile with the default plugins, and with arguments for every enabled plugin that has some."""
-    plugins = merge_plugins(default_plugins(features), profile.plugins)
-    given = [_default_args(each, features) for each in profile.plugin_config]
+    plugins = merge_plugins(default_plugins(version), profile.plugins)
+    given = [_default_args(each, version) for each in profile.plugin_config]
     known = {each.name for each in given}
     added = [
-        PluginConfig(name=name, args=ARGS_BY_PLUGIN[name]().defaulted(features))
+        PluginConfig(name=name, args=ARGS_BY_PLUGIN[name]().defaulted(version))
         for name in plugins.names()
         if name in ARGS_BY_PLUGIN and name not in known
     ]
     return replace(profile, plugins=plugins, plugin_config=(*given, *added))
 
 
-def _default_args(config: PluginConfig, features: Features) -> PluginConfig:
+def _default_args(config: PluginConfig, version: KubernetesVersion) -> PluginConfig:
     if isinstance(config.args, PluginArgs):
-        return replace(config, args=config.args.defaulted(features))
+        return replace(config, args=config.args.defaulted(version))
     if config.args is None and config.name in ARGS_BY_PLUGIN:
-        return replace(config, args=ARGS_BY_PLUGIN[config.name]().defaulted(features))
+        return replace(config, args=ARGS_BY_PLUGIN[config.name]().defaulted(version))
     return config
 
 

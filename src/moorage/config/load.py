@@ -16,12 +16,12 @@ from moorage.api.decode import InputError
 from moorage.api.files import compose_documents, load_documents, read_text
 from moorage.config.args import ARGS_BY_PLUGIN
 from moorage.config.defaults import apply_defaults, fill_absent
-from moorage.config.features import DEFAULT_FEATURES, Features
 from moorage.config.manifest import dump_yaml, to_manifest
 from moorage.config.problems import ConfigError, child
 from moorage.config.strict import decode
 from moorage.config.types import API_VERSION, GROUP, KIND, PluginConfig, SchedulerConfiguration
 from moorage.config.validation import validate
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 __all__ = [
     "OLD_API_VERSIONS",
@@ -45,25 +45,25 @@ POLICY_KIND = "Policy"
 """The kind of the format before KubeSchedulerConfiguration."""
 
 
-def default_config(features: Features = DEFAULT_FEATURES) -> SchedulerConfiguration:
+def default_config(version: KubernetesVersion = DEFAULT_VERSION) -> SchedulerConfiguration:
     """The default configuration."""
-    return apply_defaults(SchedulerConfiguration(), features)
+    return apply_defaults(SchedulerConfiguration(), version)
 
 
-def load_config(path: Path, features: Features = DEFAULT_FEATURES) -> SchedulerConfiguration:
+def load_config(path: Path, version: KubernetesVersion = DEFAULT_VERSION) -> SchedulerConfiguration:
     """The configuration in a file; ConfigError if it is invalid, InputError if it cannot be read."""
-    return parse_config(read_document(path), str(path), features)
+    return parse_config(read_document(path), str(path), version)
 
 
 def parse_profiles(
-    profiles: list[Any], where: str = "", features: Features = DEFAULT_FEATURES
+    profiles: list[Any], where: str = "", version: KubernetesVersion = DEFAULT_VERSION
 ) -> SchedulerConfiguration:
     """A configuration with only profiles given, as in recordings."""
-    return parse_config({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, where, features)
+    return parse_config({"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles}, where, version)
 
 
 def parse_config(
-    document: Any, where: str = "", features: Features = DEFAULT_FEATURES
+    document: Any, where: str = "", version: KubernetesVersion = DEFAULT_VERSION
 ) -> SchedulerConfiguration:
     """A document as the configuration in force; ConfigError has all problems of the step that failed."""
     if not isinstance(document, Mapping):
@@ -81,8 +81,8 @@ def parse_config(
     if not problems:
         config = _with_typed_args(config, problems)
     if not problems:
-        config = apply_defaults(config, features)
-        problems = validate(config, features)
+        config = apply_defaults(config, version)
+        problems = validate(config, version)
     if problems:
         raise ConfigError(problems, where)
     return config

@@ -27,20 +27,20 @@ from moorage.config.args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from moorage.config.features import DEFAULT_FEATURES, Features
 from moorage.config.manifest import encode
 from moorage.config.problems import duplicate, forbidden, invalid, required, unsupported
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 MAX_SHAPE_SCORE = 10
 """Maximum score of a point of a shape."""
 
 
-def validate_args(path: str, args: PluginArgs, features: Features = DEFAULT_FEATURES) -> list[str]:
+def validate_args(path: str, args: PluginArgs, version: KubernetesVersion = DEFAULT_VERSION) -> list[str]:
     """All problems of a default plugin's arguments, located at `path`."""
-    return list(_CHECKS[type(args)](path, args, features))
+    return list(_CHECKS[type(args)](path, args, version))
 
 
-def _default_preemption(path: str, args: DefaultPreemptionArgs, _: Features) -> Iterator[str]:
+def _default_preemption(path: str, args: DefaultPreemptionArgs, _: KubernetesVersion) -> Iterator[str]:
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
     percentage_path, absolute_path = (
         f"{path}.minCandidateNodesPercentage",
@@ -55,14 +55,14 @@ def _default_preemption(path: str, args: DefaultPreemptionArgs, _: Features) -> 
         yield invalid(absolute_path, 0, "cannot be zero at the same time as minCandidateNodesPercentage")
 
 
-def _inter_pod_affinity(path: str, args: InterPodAffinityArgs, _: Features) -> Iterator[str]:
+def _inter_pod_affinity(path: str, args: InterPodAffinityArgs, _: KubernetesVersion) -> Iterator[str]:
     if not 0 <= args.hard_pod_affinity_weight <= 100:
         yield invalid(
             f"{path}.hardPodAffinityWeight", args.hard_pod_affinity_weight, "not in valid range [0, 100]"
         )
 
 
-def _node_affinity(path: str, args: NodeAffinityArgs, _: Features) -> Iterator[str]:
+def _node_affinity(path: str, args: NodeAffinityArgs, _: KubernetesVersion) -> Iterator[str]:
     affinity = args.added_affinity or NodeAffinity()
     required_path = f"{path}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     selector = affinity.required_during_scheduling_ignored_during_execution
@@ -81,7 +81,9 @@ def _node_selector_term(path: str, term: NodeSelectorTerm) -> Iterator[str]:
         yield str(error)
 
 
-def _balanced_allocation(path: str, args: NodeResourcesBalancedAllocationArgs, _: Features) -> Iterator[str]:
+def _balanced_allocation(
+    path: str, args: NodeResourcesBalancedAllocationArgs, _: KubernetesVersion
+) -> Iterator[str]:
     seen = set()
     for index, resource in enumerate(args.resources):
         resource_path = f"{path}.resources[{index}]"
@@ -92,7 +94,7 @@ def _balanced_allocation(path: str, args: NodeResourcesBalancedAllocationArgs, _
             yield invalid(f"{resource_path}.weight", resource.weight, "must be 1")
 
 
-def _fit(path: str, args: NodeResourcesFitArgs, _: Features) -> Iterator[str]:
+def _fit(path: str, args: NodeResourcesFitArgs, _: KubernetesVersion) -> Iterator[str]:
     for index, resource in enumerate(args.ignored_resources):
         yield from _label_name(f"{path}.ignoredResources[{index}]", resource)
     for index, group in enumerate(args.ignored_resource_groups):
@@ -142,7 +144,7 @@ def _shape(path: str, shape: tuple[UtilizationShapePoint, ...]) -> Iterator[str]
             yield invalid(f"{path}[{index}].score", point.score, f"not in valid range [0, {MAX_SHAPE_SCORE}]")
 
 
-def _topology_spread(path: str, args: PodTopologySpreadArgs, _: Features) -> Iterator[str]:
+def _topology_spread(path: str, args: PodTopologySpreadArgs, _: KubernetesVersion) -> Iterator[str]:
     type_path = f"{path}.defaultingType"
     if args.defaulting_type not in (SYSTEM_DEFAULTING, LIST_DEFAULTING):
         yield unsupported(type_path, args.defaulting_type, (SYSTEM_DEFAULTING, LIST_DEFAULTING))
@@ -178,14 +180,14 @@ def _spread_constraint(path: str, constraint: TopologySpreadConstraint) -> Itera
         )
 
 
-def _volume_binding(path: str, args: VolumeBindingArgs, features: Features) -> Iterator[str]:
+def _volume_binding(path: str, args: VolumeBindingArgs, version: KubernetesVersion) -> Iterator[str]:
     if args.bind_timeout_seconds < 0:
         yield invalid(
             f"{path}.bindTimeoutSeconds",
             args.bind_timeout_seconds,
             "invalid BindTimeoutSeconds, should not be a negative value",
         )
-    if features.storage_capacity_scoring:
+    if version.features.storage_capacity_scoring:
         yield from _shape(f"{path}.shape", args.shape)
     elif args.shape:
         yield invalid(
@@ -195,15 +197,15 @@ def _volume_binding(path: str, args: VolumeBindingArgs, features: Features) -> I
         )
 
 
-def _dynamic_resources(path: str, args: DynamicResourcesArgs, features: Features) -> Iterator[str]:
+def _dynamic_resources(path: str, args: DynamicResourcesArgs, version: KubernetesVersion) -> Iterator[str]:
     filtering, binding = args.filter_timeout, args.binding_timeout
     if filtering is not None:
-        if not features.dra_scheduler_filter_timeout:
+        if not version.features.dra_scheduler_filter_timeout:
             yield forbidden(f"{path}.filterTimeout", "DRASchedulingFilterTimeout feature gate is disabled")
         elif filtering < 0:
             yield invalid(f"{path}.filterTimeout", filtering, "must be zero or positive")
     if binding is not None:
-        if not features.device_binding:
+        if not version.features.device_binding:
             yield forbidden(
                 f"{path}.bindingTimeout",
                 "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled",
@@ -217,7 +219,7 @@ def _label_name(path: str, name: str) -> Iterator[str]:
         yield invalid(path, name, problem)
 
 
-_CHECKS: dict[type[PluginArgs], Callable[[str, Any, Features], Iterator[str]]] = {
+_CHECKS: dict[type[PluginArgs], Callable[[str, Any, KubernetesVersion], Iterator[str]]] = {
     DefaultPreemptionArgs: _default_preemption,
     DynamicResourcesArgs: _dynamic_resources,
     InterPodAffinityArgs: _inter_pod_affinity,

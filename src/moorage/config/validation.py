@@ -7,7 +7,6 @@ from typing import Any
 
 from moorage.api.names import is_extended_resource, qualified_name_problems
 from moorage.config.args import ARGS_BY_PLUGIN
-from moorage.config.features import DEFAULT_FEATURES, Features
 from moorage.config.manifest import encode
 from moorage.config.problems import duplicate, invalid, required
 from moorage.config.types import (
@@ -22,6 +21,7 @@ from moorage.config.types import (
     SchedulerConfiguration,
 )
 from moorage.config.validate_args import validate_args
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 REMOVED_PLUGINS = {
     "AzureDiskLimits": "NodeVolumeLimits",
@@ -32,17 +32,17 @@ REMOVED_PLUGINS = {
 """Plugins that v1 rejects by name, and their successors."""
 
 
-def validate(config: SchedulerConfiguration, features: Features = DEFAULT_FEATURES) -> list[str]:
+def validate(config: SchedulerConfiguration, version: KubernetesVersion = DEFAULT_VERSION) -> list[str]:
     """All problems of a defaulted configuration; empty if it is valid."""
-    return list(_problems(config, features))
+    return list(_problems(config, version))
 
 
-def _problems(config: SchedulerConfiguration, features: Features) -> Iterator[str]:
+def _problems(config: SchedulerConfiguration, version: KubernetesVersion) -> Iterator[str]:
     yield from _client_connection(config.client_connection)
     yield from _leader_election(config.leader_election)
     if config.parallelism <= 0:
         yield invalid("parallelism", config.parallelism, "should be an integer value greater than zero")
-    yield from _profiles(config.profiles, features)
+    yield from _profiles(config.profiles, version)
     yield from _percentage("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
     if config.pod_initial_backoff_seconds <= 0:
         yield invalid(
@@ -97,14 +97,14 @@ def _percentage(path: str, percentage: int | None) -> Iterator[str]:
         yield invalid(path, percentage, "not in valid range [0-100]")
 
 
-def _profiles(profiles: tuple[Profile, ...], features: Features) -> Iterator[str]:
+def _profiles(profiles: tuple[Profile, ...], version: KubernetesVersion) -> Iterator[str]:
     if not profiles:
         yield required("profiles", "at least one profile is needed")
         return
     seen: dict[str, int] = {}
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
-        yield from _profile(path, profile, features)
+        yield from _profile(path, profile, version)
         name = profile.scheduler_name
         if name in seen:
             yield duplicate(
@@ -116,7 +116,7 @@ def _profiles(profiles: tuple[Profile, ...], features: Features) -> Iterator[str
     yield from _common_queue_sort(profiles)
 
 
-def _profile(path: str, profile: Profile, features: Features) -> Iterator[str]:
+def _profile(path: str, profile: Profile, version: KubernetesVersion) -> Iterator[str]:
     if not profile.scheduler_name:
         yield required(f"{path}.schedulerName", "a profile that is not alone needs a name")
     yield from _percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
@@ -130,16 +130,16 @@ def _profile(path: str, profile: Profile, features: Features) -> Iterator[str]:
         if config.name in REMOVED_PLUGINS:
             yield _removed(config_path, config.name)
         elif config.name in ARGS_BY_PLUGIN:
-            yield from _args(f"{config_path}.args", config.name, config.args, features)
+            yield from _args(f"{config_path}.args", config.name, config.args, version)
 
 
-def _args(path: str, name: str, args: Any, features: Features) -> Iterator[str]:
+def _args(path: str, name: str, args: Any, version: KubernetesVersion) -> Iterator[str]:
     if not isinstance(args, ARGS_BY_PLUGIN[name]):
         yield invalid(
             path, encode(args), f"has to match plugin args; expected {ARGS_BY_PLUGIN[name].__name__}"
         )
     else:
-        yield from validate_args(path, args, features)
+        yield from validate_args(path, args, version)
 
 
 def _removed_plugins(path: str, plugins: Plugins) -> Iterator[str]:

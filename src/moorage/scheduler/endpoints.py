@@ -17,6 +17,7 @@ from moorage.client.credentials import Access
 from moorage.client.request_observer import RequestObserver
 from moorage.clock import Clock
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response
 from moorage.klog import Logger
@@ -26,7 +27,6 @@ from moorage.services import responses
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
 from moorage.services.cpu_profile import profile_routes
 from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authentication, Authorization
-from moorage.services.feature_gates import FeatureGates
 from moorage.services.loop_thread import LoopHandlers
 from moorage.services.metrics import Metrics
 from moorage.services.responses import Handler
@@ -174,10 +174,10 @@ def scheduler_routes(
 
 
 def page_routes(
-    gates: FeatureGates, flags: Mapping[str, str], paths: Sequence[str], started: datetime
+    version: KubernetesVersion, flags: Mapping[str, str], paths: Sequence[str], started: datetime
 ) -> dict[str, Handler]:
     """`/flagz` and `/statusz`, each if its feature gate is enabled."""
-    pages = flagz_routes(flags) if gates.enabled["ComponentFlagz"] else {}
-    if gates.enabled["ComponentStatusz"]:
-        pages |= statusz_routes([*paths, *pages], started, utc_now)
+    pages = flagz_routes(flags) if version.gates.enabled["ComponentFlagz"] else {}
+    if version.gates.enabled["ComponentStatusz"]:
+        pages |= statusz_routes([*paths, *pages], version, started, utc_now)
     return pages

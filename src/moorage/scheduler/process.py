@@ -38,6 +38,7 @@ from moorage.client.waiting import sleep
 from moorage.clock import Clock, LoopClock
 from moorage.config.types import LeaderElection as ElectionConfiguration
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
 from moorage.framework.loading.registry import Registry, RegistryError
 from moorage.framework.runtime.slow_plugins import SLOW_SECONDS
@@ -49,7 +50,6 @@ from moorage.scheduler.endpoints import AccessOptions, page_routes, scheduler_ro
 from moorage.scheduler.observers import MetricsObserver, read_gauges
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.election_thread import ElectionThread
-from moorage.services.feature_gates import DEFAULT_GATES, GATES, FeatureGates
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
 from moorage.services.leader_election import LeaderElector, new_identity
 from moorage.services.loop_thread import LoopHandlers, entered_in_thread
@@ -90,7 +90,8 @@ class RunOptions:
     slow_plugin_seconds: float = SLOW_SECONDS
     """Plugin calls that block the scheduler for longer are logged; zero: none."""
     metrics: MetricOptions = field(default_factory=MetricOptions)
-    gates: FeatureGates = DEFAULT_GATES
+    version: KubernetesVersion = DEFAULT_VERSION
+    """The version to emulate, with its feature gates."""
     http_pipelining: bool = False
     """Whether bindings, events and other writes share connections to the API server."""
     credentials_over_http: bool = False
@@ -107,12 +108,10 @@ class LiveScheduler:
         self._loop = asyncio.get_running_loop()
         self.config = options.config
         self._started = utc_now()
-        self._metrics = Metrics(options=options.metrics)
-        for name, is_on in options.gates.enabled.items():
-            self._metrics.feature_enabled.labels(name, GATES[name].label).set(float(is_on))
+        self._metrics = Metrics(options=options.metrics, version=options.version)
         self._clock = LoopClock()
         self._random = Random()
-        self._access = self._find_access()
+        self._access = server_access(options)
         self._plugin = MeasuredPlugin(self._metrics)
         if isinstance(self._access.credentials, ExecCredentials):
             self._access.credentials.observer = self._plugin
@@ -143,6 +142,7 @@ class LiveScheduler:
                 observer=MetricsObserver(self._metrics),
                 max_unschedulable_seconds=self._options.max_unschedulable_seconds,
                 slow_plugin_seconds=self._options.slow_plugin_seconds,
+                version=self._options.version,
             )
             self._listen_to_signals(scheduler, client)
             watchdog = LoopWatchdog(
@@ -203,13 +203,6 @@ class LiveScheduler:
 
     # -- the API server
 
-    def _find_access(self, kubeconfig: Path | None = None) -> Access:
-        """The API server of a kubeconfig; without one, the API server that pods are scheduled for."""
-        own, master = self.config.client_connection.kubeconfig, ""
-        if kubeconfig is None:
-            kubeconfig, master = Path(own) if own else None, self._options.master
-        return find_access(kubeconfig, master, credentials_over_http=self._options.credentials_over_http)
-
     @asynccontextmanager
     async def _connected(self, name: str, gather_seconds: float = 0.0) -> AsyncIterator[Client]:
         """A client with a rate limit of its own: events do not delay bindings."""
@@ -233,7 +226,7 @@ class LiveScheduler:
     @asynccontextmanager
     async def _election_client(self) -> AsyncIterator[Client]:
         # Credentials belong to one loop: the election's has its own.
-        access = self._find_access()
+        access = server_access(self._options)
         observer = self._measured_from_thread(access)
         async with connected(access, user_agent=_agent("leader-election"), observer=observer) as client:
             yield client
@@ -263,7 +256,7 @@ class LiveScheduler:
             routes,
             serving,
             self._options.access,
-            self._find_access,
+            partial(server_access, self._options),
             self._metrics,
             self._measured_from_thread,
             MonotonicClock(),
@@ -297,7 +290,7 @@ class LiveScheduler:
                 self._clock,
             ),
         }
-        return {**routes, **page_routes(self._options.gates, self._options.flags, [*routes], self._started)}
+        return {**routes, **page_routes(self._options.version, self._options.flags, [*routes], self._started)}
 
     # -- signals
 
@@ -346,6 +339,14 @@ class LiveScheduler:
         )
         names = [profile.scheduler_name for profile in config.profiles]
         log.info(0, "Reloaded the configuration", profiles=names)
+
+
+def server_access(options: RunOptions, kubeconfig: Path | None = None) -> Access:
+    """The API server of a kubeconfig; without one, the API server that pods are scheduled for."""
+    own, master = options.config.client_connection.kubeconfig, ""
+    if kubeconfig is None:
+        kubeconfig, master = Path(own) if own else None, options.master
+    return find_access(kubeconfig, master, credentials_over_http=options.credentials_over_http)
 
 
 async def _show(scheduler: Scheduler, client: Client) -> None:

@@ -20,6 +20,7 @@ from moorage.client.informer import Informer
 from moorage.clock import Clock, Timer
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.engine.engine import Engine
 from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.framework.extenders.extenders import Extenders
@@ -81,6 +82,7 @@ class Scheduler:
         plugin_threads: int = MAX_PLUGIN_THREADS,
         new_informer: NewInformer = Informer,
         connect_extender: Connect | None = None,
+        version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
         self.cache = Cache()
         self.is_synced = False
@@ -101,7 +103,7 @@ class Scheduler:
         self._effects = ApiEffects(
             client, binder, self._status_writer, self._recorder, self._waiting, pre_binding
         )
-        self._handle = self._new_handle(client, config, pre_binding, slow_plugin_seconds)
+        self._handle = self._new_handle(client, config, version, pre_binding, slow_plugin_seconds)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
         _log_plugins(self._profiles.values())
         self._next_profiles = self._profiles
@@ -146,6 +148,7 @@ class Scheduler:
         self,
         client: Client,
         config: SchedulerConfiguration,
+        version: KubernetesVersion,
         pre_binding: PreBinding,
         slow_plugin_seconds: float,
     ) -> Handle:
@@ -168,6 +171,7 @@ class Scheduler:
             ),
             slow_calls=SlowCalls(slow_plugin_seconds),
             threads=self._threads,
+            version=version,
         )
 
     def _new_queue(self, config: SchedulerConfiguration, max_unschedulable_seconds: float) -> SchedulingQueue:

@@ -21,9 +21,10 @@ from typing import Final, TypeVar
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
 from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
-from moorage.version import KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR, KUBERNETES_VERSION, __version__
+from moorage.version import __version__
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 """The content type of `Metrics.text`."""
@@ -103,7 +104,13 @@ class _Section:
 class Metrics:
     """All metrics of one scheduler."""
 
-    def __init__(self, random: Random | None = None, options: MetricOptions | None = None) -> None:
+    def __init__(
+        self,
+        random: Random | None = None,
+        options: MetricOptions | None = None,
+        version: KubernetesVersion = DEFAULT_VERSION,
+    ) -> None:
+        self._version = version
         self._random = random or Random()
         self._options = options or MetricOptions()
         self._section = section = _Section({**METRICS, **OWN_METRICS}, self._options)
@@ -235,8 +242,11 @@ class Metrics:
         number = self._section.numbers
         self.exec_certificate_seconds.set(math.inf)  # There is no such certificate.
         number("kubernetes_build_info").labels(*build_info().values()).set(1)
-        versions = (KUBERNETES_VERSION, KUBERNETES_MINOR, KUBERNETES_PREVIOUS_MINOR)
-        number("version_info").labels("kube", *versions).set(1)
+        version = self._version
+        numbers = (DEFAULT_VERSION.number, version.minor, version.previous_minor)
+        number("version_info").labels("kube", *numbers).set(1)
+        for name, is_on in version.gates.enabled.items():
+            self.feature_enabled.labels(name, version.gates.known[name].label).set(float(is_on))
         registered = number("registered_metrics_total")
         for spec in METRICS.values():
             registered.labels(spec.stability, "").inc()
@@ -290,13 +300,13 @@ class Metrics:
 
 
 def build_info() -> dict[str, str]:
-    """Build information; the version is that of the kube-scheduler whose behaviour moorage has."""
-    major, minor, _ = KUBERNETES_VERSION.split(".")
+    """Build information; the version is the newest that can be emulated."""
+    major, minor, _ = DEFAULT_VERSION.number.split(".")
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": f"v{KUBERNETES_VERSION}+moorage.{__version__}",
+        "gitVersion": f"v{DEFAULT_VERSION.number}+moorage.{__version__}",
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "",

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, timestamp
 from moorage.config.manifest import dump_yaml
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.http.transport import Request, Response
 from moorage.services import responses
 from moorage.services.responses import Handler
-from moorage.version import KUBERNETES_MINOR, KUBERNETES_VERSION
 
 COMPONENT: Final = "kube-scheduler"
 _GROUP: Final = "config.k8s.io"
@@ -39,7 +39,7 @@ def flagz_routes(flags: Mapping[str, str]) -> dict[str, Handler]:
 
 
 def statusz_routes(
-    paths: Iterable[str], started: datetime, now: Callable[[], datetime]
+    paths: Iterable[str], version: KubernetesVersion, started: datetime, now: Callable[[], datetime]
 ) -> dict[str, Handler]:
     """`/statusz`: start time, build information, and the served paths."""
     listed = sorted({f"/{path.split('/')[1]}" for path in paths})
@@ -52,8 +52,8 @@ def statusz_routes(
             f"\nStarted: {started:%a %b %e %H:%M:%S} UTC {started:%Y}\n"
             f"Up: {up}\n"
             f"Go version: {python}\n"
-            f"Binary version: {KUBERNETES_VERSION}\n"
-            f"Emulation version: {KUBERNETES_MINOR}\n"
+            f"Binary version: {DEFAULT_VERSION.number}\n"
+            f"Emulation version: {version.minor}\n"
             f"Paths: {' '.join(listed)}\n"
         )
 
@@ -62,8 +62,8 @@ def statusz_routes(
             "startTime": timestamp(started),
             "uptimeSeconds": int((now() - started).total_seconds()),
             "goVersion": python,
-            "binaryVersion": KUBERNETES_VERSION,
-            "emulationVersion": KUBERNETES_MINOR,
+            "binaryVersion": DEFAULT_VERSION.number,
+            "emulationVersion": version.minor,
             "paths": listed,
         }
 

@@ -15,6 +15,7 @@ from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.extenders.extenders import Extenders
@@ -42,6 +43,7 @@ class SimulatedCluster:
         registry: Registry,
         seed: int = 0,
         extenders: Extenders | None = None,
+        version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
         self.cache = Cache(objects)
         self._effects = CacheEffects(self.cache)
@@ -53,6 +55,7 @@ class SimulatedCluster:
             nominations=self.cache.nominations,
             snapshot=self.cache.latest_snapshot,
             extenders=extenders or Extenders(),
+            version=version,
         )
         self.profiles = Profiles(config, registry, handle)
         self._engine = Engine(config.percentage_of_nodes_to_score, seed)

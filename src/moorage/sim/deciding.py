@@ -11,6 +11,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.engine.decision import Decision
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.loading.plugin_discovery import enabled_everywhere
@@ -25,6 +26,7 @@ def decide(
     plugins: Iterable[type[Any]] = (),
     config: SchedulerConfiguration | None = None,
     seed: int = 0,
+    version: KubernetesVersion = DEFAULT_VERSION,
 ) -> Decision:
     """The decision for a pod in a cluster of these objects, with its reasons; nothing is changed.
 
@@ -34,9 +36,10 @@ def decide(
     server. A pod that is on a node is removed from it first, and its `spec.nodeName` is ignored.
     plugins: classes enabled besides the default plugins, in every profile, at all their extension points.
     seed: seed for the choice among nodes with equal scores.
+    version: the version of Kubernetes to emulate; `config` should have been read for the same one.
     """
     registry = default_registry()
-    config = default_config() if config is None else config
+    config = default_config(version) if config is None else config
     for plugin in plugins:
         registry.register(plugin.name, plugin)
         config = enabled_everywhere(config, plugin)
@@ -44,7 +47,8 @@ def decide(
     manifests = [(item, "") for item in objects if not isinstance(item, Object)]
     admission = Admission(manifests)
     known = [item for item in objects if isinstance(item, Object)]
-    cluster = SimulatedCluster([*known, *admission.objects(manifests)], config, registry, seed)
+    stored = [*known, *admission.objects(manifests)]
+    cluster = SimulatedCluster(stored, config, registry, seed, version=version)
     asked = _pod_of(pod, admission)
     return cluster.decide(cluster.take_out(asked), CycleState())
 

@@ -1,15 +1,17 @@
 """Recordings of a scheduler's decisions: a cluster, and the decision for each pod.
 
 The format is JSON: `objects` (the cluster before the first step), `steps` (a `pod` with the decision to
-`expect`, or lists of objects to `create`, `replace` and `delete`), optionally `config` (the profiles).
+`expect`, or lists of objects to `create`, `replace` and `delete`), optionally `config` (the profiles)
+and `reference` (the scheduler, with its version).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from moorage.api.base import Object, Struct
 from moorage.api.decode import InputError, convert, decode_object
@@ -17,6 +19,9 @@ from moorage.api.files import load_json
 from moorage.api.pod import Pod
 from moorage.config.load import default_config, parse_profiles
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion, nearest_version
+
+_VERSION: Final = re.compile(r"\bv(\d+)\.(\d+)")
 
 
 class Expectation(Struct):
@@ -66,6 +71,8 @@ class Recording:
     name: str
     family: str
     config: SchedulerConfiguration
+    version: KubernetesVersion
+    """The version to emulate."""
     preempts: bool
     """Whether victims and nominations are recorded."""
     objects: tuple[Object, ...]
@@ -76,16 +83,30 @@ class Recording:
         return (step for step in self.steps if isinstance(step, PodStep))
 
 
-def load_recording(path: Path) -> Recording:
+def load_recording(
+    path: Path, version: KubernetesVersion | None = None, gates: Mapping[str, bool] | None = None
+) -> Recording:
     """A recording from a file, or InputError."""
-    return parse_recording(load_json(path), str(path))
+    return parse_recording(load_json(path), str(path), version, gates)
 
 
-def parse_recording(document: Any, where: str) -> Recording:
-    """A recording from plain data, or InputError."""
+def parse_recording(
+    document: Any,
+    where: str,
+    version: KubernetesVersion | None = None,
+    gates: Mapping[str, bool] | None = None,
+) -> Recording:
+    """A recording from plain data, or InputError.
+
+    version: the version to emulate; by default that of the recorded scheduler.
+    gates: feature gates to set.
+    """
     if not isinstance(document, Mapping) or "steps" not in document:
         raise InputError(where, "not a recording: there are no steps")
     name = str(document.get("name") or Path(where).stem)
+    version = version or _recorded_version(document.get("reference"))
+    if gates:
+        version = version.with_gates(gates)
     config = document.get("config")
     profiles = (
         _list(config.get("profiles"), f"{where}: config.profiles") if isinstance(config, Mapping) else None
@@ -93,7 +114,8 @@ def parse_recording(document: Any, where: str) -> Recording:
     return Recording(
         name,
         str(document.get("family") or name),
-        default_config() if profiles is None else parse_profiles(profiles),
+        default_config(version) if profiles is None else parse_profiles(profiles, version=version),
+        version,
         bool(document.get("preempts")),
         _objects(document.get("objects"), f"{where}: objects"),
         tuple(
@@ -101,6 +123,12 @@ def parse_recording(document: Any, where: str) -> Recording:
             for i, s in enumerate(_list(document["steps"], f"{where}: steps"))
         ),
     )
+
+
+def _recorded_version(reference: Any) -> KubernetesVersion:
+    """The version of a scheduler such as `kube-scheduler v1.36.4`."""
+    found = _VERSION.search(reference) if isinstance(reference, str) else None
+    return nearest_version(*found.groups()) if found else DEFAULT_VERSION
 
 
 def _list(value: Any, where: str) -> list[Any]:

@@ -93,7 +93,7 @@ class Replay:
         self.recording = recording
         objects = [Namespace(metadata=ObjectMeta(name="default")), *recording.objects]
         stored = (_as_the_server_stores_it(item) for item in objects)
-        self.cluster = SimulatedCluster(stored, recording.config, registry)
+        self.cluster = SimulatedCluster(stored, recording.config, registry, version=recording.version)
 
     def run(self) -> Iterator[list[Difference]]:
         """The differences of each pod, in order."""

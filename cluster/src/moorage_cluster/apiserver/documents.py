@@ -6,8 +6,8 @@ import platform
 from typing import Final
 
 from moorage.apimachinery import errors
+from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.http.transport import Request, Response
-from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.apiserver.address import Address
 from moorage_cluster.apiserver.auth.openid import CONFIGURATION_PATH, KEYS_PATH, IssuerDocuments
 from moorage_cluster.apiserver.discovery import Discovery
@@ -31,7 +31,14 @@ _ROOT_PATHS: Final = [
 class Documents:
     """Answers to non-resource paths."""
 
-    def __init__(self, discovery: Discovery, openapi: OpenApiDocuments, issuer: IssuerDocuments) -> None:
+    def __init__(
+        self,
+        discovery: Discovery,
+        openapi: OpenApiDocuments,
+        issuer: IssuerDocuments,
+        version: KubernetesVersion,
+    ) -> None:
+        self._version = version
         self._discovery = discovery
         self._openapi = openapi
         self._issuer = issuer
@@ -45,7 +52,7 @@ class Documents:
         if path == "/":
             return Response(200, encode({"paths": _ROOT_PATHS}))
         if path == "/version":
-            return Response(200, encode(version_document()))
+            return Response(200, encode(version_document(self._version)))
         if path in _HEALTH or path.startswith(("/livez/", "/readyz/", "/healthz/")):
             return _health(path, request.query)
         if path == "/openapi/v2":
@@ -83,15 +90,15 @@ def _health(path: str, query: str) -> Response:
     return Response(200, b"ok", "text/plain; charset=utf-8")
 
 
-def version_document() -> dict[str, str]:
+def version_document(version: KubernetesVersion) -> dict[str, str]:
     """What `kubectl version` shows of the server."""
-    major, minor, _ = KUBERNETES_VERSION.split(".")
+    major, minor, _ = version.number.split(".")
     return {
         "major": major,
         "minor": minor,
         "emulationMajor": major,
         "emulationMinor": minor,
-        "gitVersion": f"v{KUBERNETES_VERSION}+moorage",
+        "gitVersion": f"v{version.number}+moorage",
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

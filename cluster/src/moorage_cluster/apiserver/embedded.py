@@ -15,6 +15,7 @@ from moorage.admission.plugin import Call, Plugin
 from moorage.admission.users import User
 from moorage.api.manifests import Manifest, Now
 from moorage.clock import Clock, LoopClock
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.http.certificates import ServerCertificate, load_or_make
 from moorage.http.guard import Guard
 from moorage.http.private_files import load_or_make_private
@@ -68,6 +69,8 @@ class Settings:
     """Additional users by their tokens."""
     event_ttl_seconds: float = EVENT_TTL_SECONDS
     """How long events are kept after they were last written; 0: for ever."""
+    version: KubernetesVersion = DEFAULT_VERSION
+    """The version to emulate."""
 
 
 class EmbeddedServer:
@@ -148,6 +151,7 @@ class EmbeddedServer:
                 Discovery(self.resources),
                 OpenApiDocuments(self.resources, customs.openapi),
                 IssuerDocuments(signing_key),
+                settings.version,
             ),
             dispatcher,
         )

@@ -11,11 +11,11 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.cli.garbage_collection import long_running
+from moorage.cli.version_options import emulated
 from moorage.config.duration import Duration
 from moorage.http.certificates import CertificateError
 from moorage.http.server import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
-from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.journal import JournalError
@@ -32,12 +32,17 @@ def serve(
     watch_history: int,
     max_connections: int,
     event_ttl: Duration,
+    emulated_version: str | None,
+    feature_gates: list[str] | None,
 ) -> None:
     """Serve the API until a signal; exits with status 1 if the server cannot be started."""
     long_running("apiserver")
     names = () if _is_wildcard(address) else (address,)
-    settings = Settings(data_dir, authorization, names, watch_history, event_ttl_seconds=event_ttl)
     try:
+        version = emulated(emulated_version, feature_gates)
+        settings = Settings(
+            data_dir, authorization, names, watch_history, event_ttl_seconds=event_ttl, version=version
+        )
         uvloop.run(_run(settings, address, port, kubeconfig, max_connections))
     except (InputError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage apiserver: {error}", err=True)
@@ -64,7 +69,7 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, ma
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()
             embedded.start()
-            typer.echo(f"Kubernetes v{KUBERNETES_VERSION} API at {url}. In another terminal:")
+            typer.echo(f"Kubernetes v{settings.version.number} API at {url}. In another terminal:")
             typer.echo(f"  export KUBECONFIG={kubeconfig.absolute()}")
             typer.echo("  kubectl get namespaces")
             await serving

@@ -19,17 +19,18 @@ from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.cli.garbage_collection import long_running
 from moorage.cli.logs import LoggingOptions, write_logs
 from moorage.cli.plugin_loading import with_plugins
+from moorage.cli.version_options import emulated
 from moorage.clock import LoopClock
 from moorage.config.duration import Duration
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
 from moorage.framework.loading.plugin_files import files_read
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.certificates import CertificateError
 from moorage.http.server import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
-from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.journal import JournalError
@@ -66,6 +67,8 @@ class UpOptions:
     watches_plugins: bool
     schedules: bool
     runs_containers: bool
+    emulated_version: str | None
+    feature_gates: list[str]
     authorization: Authorization
     event_ttl: Duration
     logs: LoggingOptions | None
@@ -90,12 +93,13 @@ def run_cluster(options: UpOptions) -> None:
 def _run_until_signal(options: UpOptions) -> bool:
     """Whether every object of the files could be created; nothing is started unless all options are valid."""
     _check_plugin_options(options)
-    plugins = _Plugins(options.config, options.plugins, options.watches_plugins)
+    version = emulated(options.emulated_version, options.feature_gates)
+    plugins = _Plugins(options.config, options.plugins, version, options.watches_plugins)
     found = plugins.read()
     dump = [each.manifest for each in _objects(options.dumps)]
     files = _objects(options.files)
     kubelets = _kubelets(options)
-    settings = _settings(options, found, kubelets, has_own_nodes=bool(dump))
+    settings = _settings(options, version, found, kubelets, has_own_nodes=bool(dump))
     for ignored in kubelets.ignored:
         typer.echo(
             f"moorage up: {options.kubelet_config}: {ignored} has no effect on simulated nodes", err=True
@@ -123,14 +127,24 @@ def _kubelets(options: UpOptions) -> Kubelets:
 
 
 def _settings(
-    options: UpOptions, found: DiscoveredPlugins, kubelets: Kubelets, *, has_own_nodes: bool
+    options: UpOptions,
+    version: KubernetesVersion,
+    found: DiscoveredPlugins,
+    kubelets: Kubelets,
+    *,
+    has_own_nodes: bool,
 ) -> LocalSettings:
     """The settings of a cluster; one with nodes from a dump gets no further ones."""
     return LocalSettings(
         0 if has_own_nodes else options.nodes,
         kubelets.template,
-        kubelets.settings,
-        server=Settings(options.data_dir, options.authorization, event_ttl_seconds=options.event_ttl),
+        replace(kubelets.settings, version=version.number),
+        server=Settings(
+            options.data_dir,
+            options.authorization,
+            event_ttl_seconds=options.event_ttl,
+            version=version,
+        ),
         config=found.config,
         registry=found.registry,
         schedules=options.schedules,
@@ -140,14 +154,17 @@ def _settings(
 class _Plugins:
     """The configuration and the plugins of a cluster, which change as their files are saved."""
 
-    def __init__(self, config: Path | None, files: list[Path], is_watched: bool) -> None:
+    def __init__(
+        self, config: Path | None, files: list[Path], version: KubernetesVersion, is_watched: bool
+    ) -> None:
+        self._version = version
         self._config = config
         self._files = files
         self._is_watched = is_watched
 
     def read(self) -> DiscoveredPlugins:
         """What the files say now."""
-        return with_plugins(_configuration(self._config), self._files)
+        return with_plugins(_configuration(self._config, self._version), self._files)
 
     async def reload_on_save(self, cluster: LocalCluster) -> None:
         """Let a cluster go on with what is saved; with what it has if that cannot be used."""
@@ -176,8 +193,8 @@ def _objects(paths: Iterable[Path]) -> list[FileObject]:
     ]
 
 
-def _configuration(path: Path | None) -> SchedulerConfiguration:
-    return default_config() if path is None else load_config(path)
+def _configuration(path: Path | None, version: KubernetesVersion) -> SchedulerConfiguration:
+    return default_config(version) if path is None else load_config(path, version)
 
 
 def _template(cpu: str, memory: str, zones: int) -> NodeTemplate:
@@ -190,7 +207,7 @@ def _check_allocatable(kubelets: Kubelets) -> None:
     """InputError unless machines are of a size that leaves something for pods."""
     template = kubelets.template
     thresholds = parse_thresholds(kubelets.settings.eviction_hard)
-    status = new_node(template, 0, "", "", thresholds, "")["status"]
+    status = new_node(template, 0, "", "", thresholds, "", "")["status"]
     for resource, option in (
         (CPU, "--node-cpu"),
         (MEMORY, "--node-memory"),
@@ -246,7 +263,7 @@ async def _run(
             if preparing.done() and preparing.exception() is None:
                 prepared = preparing.result()
                 _print_left_out(prepared)
-                _print_access(url, kubeconfig)
+                _print_access(url, kubeconfig, settings.server.version)
                 following = asyncio.ensure_future(plugins.reload_on_save(cluster))
                 others.append(following)
                 await asyncio.wait(
@@ -285,8 +302,8 @@ def _print_left_out(prepared: PreparedCluster) -> None:
         typer.echo(f"moorage up: cannot create {line}", err=True)
 
 
-def _print_access(url: str, kubeconfig: Path) -> None:
-    typer.echo(f"A Kubernetes v{KUBERNETES_VERSION} cluster is up at {url}. In another terminal:")
+def _print_access(url: str, kubeconfig: Path, version: KubernetesVersion) -> None:
+    typer.echo(f"A Kubernetes v{version.number} cluster is up at {url}. In another terminal:")
     typer.echo(f"  export KUBECONFIG={kubeconfig.absolute()}")
     typer.echo("  kubectl get nodes")
     typer.echo("  kubectl create deployment hello --image=registry.example/hello:1 --replicas=20")

@@ -63,7 +63,7 @@ class Heartbeat:
         """Add what an existing node lacks to be a simulated one."""
         node = self._kubelet.node
         change = missing_parts(node, self._kubelet.network)
-        status = missing_status(node, self._kubelet.host)
+        status = missing_status(node, self._kubelet.host, self._context.settings.version)
         known = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions") or ()}
         if not change and not status and known.get("Ready") == "True":
             return

@@ -11,7 +11,6 @@ from moorage.api.manifests import Manifest
 from moorage.api.names import is_extended_resource
 from moorage.api.quantity import format_quantity, parse_quantity
 from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from moorage.version import KUBERNETES_VERSION
 from moorage_cluster.nodes.settings import NodeTemplate
 from moorage_cluster.nodes.thresholds import (
     DISK_PRESSURE,
@@ -83,6 +82,7 @@ def new_node(
     host: str,
     network: str,
     thresholds: Sequence[Threshold],
+    kubelet_version: str,
     now: str,
 ) -> Manifest:
     """The node that a kubelet registers: number `index` of those from a template."""
@@ -117,7 +117,7 @@ def new_node(
             "capacity": capacity,
             "allocatable": allocatable(capacity, template.reserved, thresholds),
             "addresses": addresses(name, host),
-            "nodeInfo": node_info(name),
+            "nodeInfo": node_info(name, kubelet_version),
             "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
             "conditions": conditions((), (), now),
             "images": [],
@@ -163,7 +163,7 @@ def addresses(name: str, host: str) -> list[Manifest]:
     return [{"type": "InternalIP", "address": host}, {"type": "Hostname", "address": name}]
 
 
-def node_info(name: str) -> Manifest:
+def node_info(name: str, kubelet_version: str) -> Manifest:
     """The nodeInfo of a node; its ids are simulated, but always the same."""
     return {
         "architecture": _ARCHITECTURE,
@@ -171,7 +171,7 @@ def node_info(name: str) -> Manifest:
         "containerRuntimeVersion": "containerd://2.1.4",
         "kernelVersion": "6.8.0-moorage",
         "kubeProxyVersion": "",
-        "kubeletVersion": f"v{KUBERNETES_VERSION}",
+        "kubeletVersion": f"v{kubelet_version}",
         "machineID": _made_up_uuid(f"{name} machine").replace("-", ""),
         "operatingSystem": _SYSTEM,
         "osImage": "Moorage simulated Linux",
@@ -197,12 +197,12 @@ def missing_parts(node: Manifest, network: str) -> Manifest:
     return change
 
 
-def missing_status(node: Manifest, host: str) -> Manifest:
+def missing_status(node: Manifest, host: str, kubelet_version: str) -> Manifest:
     """The missing fields of such a node's status; its capacity is unchanged."""
     name, status = node["metadata"]["name"], node.get("status") or {}
     missing: Manifest = {}
     if not status.get("addresses"):
         missing["addresses"] = addresses(name, host)
     if not (status.get("nodeInfo") or {}).get("kubeletVersion"):
-        missing["nodeInfo"] = node_info(name)
+        missing["nodeInfo"] = node_info(name, kubelet_version)
     return missing

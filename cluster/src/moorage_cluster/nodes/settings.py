@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION
+
 HARD_EVICTION: Final = (
     "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
     "imagefs.available<15%,imagefs.inodesFree<5%"
@@ -58,6 +60,8 @@ class KubeletSettings:
     cpu_share: float = 0.5
     memory_share: float = 0.8
     """Default usage of containers, as a fraction of their requests."""
+    version: str = DEFAULT_VERSION.number
+    """The kubelet's version."""
     normal_events: bool = True
     """Whether pods get the usual events (Pulled, Created, Started, Killing) beside warnings."""
 

@@ -98,6 +98,7 @@ class SimulatedNodes:
             self._addresses.host(),
             self._addresses.network(),
             self._context.thresholds,
+            self._context.settings.version,
             self._context.timestamp(self._cluster.clock.now()),
         )
         self._made.add(node["metadata"]["name"])

@@ -10,12 +10,16 @@ from functools import cache
 from typing import Final
 
 from moorage.api.manifests import Manifest
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION
 from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import ConnectionFailed
 from moorage.http.transport import Request
-from moorage.version import KUBERNETES_MINOR
 
-_HEADERS: Final = {"user-agent": f"kube-probe/{KUBERNETES_MINOR}", "accept": "*/*", "connection": "close"}
+_HEADERS: Final = {
+    "user-agent": f"kube-probe/{DEFAULT_VERSION.minor}",
+    "accept": "*/*",
+    "connection": "close",
+}
 _MAX_OUTPUT_BYTES: Final = 10 << 10
 
 

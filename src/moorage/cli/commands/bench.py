@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from moorage.cli.durations import duration
+from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage.config.duration import Duration
 
 COMPARED_ROUNDS: Final = 3
@@ -55,6 +56,8 @@ def bench(
     engine: Annotated[bool, _ENGINE] = False,
     http: Annotated[bool, _HTTP] = False,
     kubeconfig: Annotated[Path | None, _KUBECONFIG] = None,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
     only: Annotated[list[str] | None, _ONLY] = None,
     label: Annotated[list[str] | None, _LABEL] = None,
     rounds: Annotated[int | None, _ROUNDS] = None,
@@ -73,6 +76,8 @@ def bench(
         engine=engine,
         http=http,
         kubeconfig=kubeconfig,
+        emulated_version=emulated_version,
+        feature_gates=feature_gates,
         only=only,
         label=label,
         rounds=rounds,

@@ -9,6 +9,7 @@ import typer
 
 from moorage.cli.plain_help import PlainCommand, PlainGroup
 from moorage.cli.plugin_options import PluginFiles
+from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 
 app = typer.Typer(
     name="config",
@@ -26,6 +27,8 @@ def check(
         list[Path], typer.Argument(help="Configuration files (YAML or JSON).", show_default=False)
     ],
     plugin: PluginFiles = None,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
 ) -> None:
     """Check configuration files: say ok and list profiles with their plugins, or name every problem.
 
@@ -33,7 +36,7 @@ def check(
     """
     from moorage.cli.config import check_files
 
-    check_files(files, plugin)
+    check_files(files, plugin, emulated_version, feature_gates)
 
 
 @app.command(cls=PlainCommand)
@@ -41,11 +44,16 @@ def defaults(
     config: Annotated[
         Path | None, typer.Option("--config", help="The configuration to complete; without it, an empty one.")
     ] = None,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
 ) -> None:
-    """Print the configuration in force: every field, every plugin and every argument, as YAML."""
+    """Print the configuration in force: every field, every plugin and every argument, as YAML.
+
+    With --emulated-version also what differs between the versions, as comments.
+    """
     from moorage.cli.config import print_effective
 
-    print_effective(config)
+    print_effective(config, emulated_version, feature_gates)
 
 
 @app.command(cls=PlainCommand)

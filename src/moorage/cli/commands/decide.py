@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from moorage.cli.plugin_options import PluginFiles
+from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 
 
 def decide(
@@ -20,6 +21,8 @@ def decide(
         Path | None, typer.Option(help="A KubeSchedulerConfiguration; the default one without.")
     ] = None,
     plugin: PluginFiles = None,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
     seed: Annotated[int, typer.Option(help="Chooses among equally good nodes.")] = 0,
     top: Annotated[int, typer.Option(min=1, help="How many of the feasible nodes to show.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the decisions as JSON.")] = False,
@@ -32,4 +35,14 @@ def decide(
     """
     from moorage.cli.decide import show_decisions
 
-    show_decisions(cluster, pod, config, plugin, seed=seed, top=top, as_json=as_json)
+    show_decisions(
+        cluster,
+        pod,
+        config,
+        plugin,
+        emulated_version=emulated_version,
+        feature_gates=feature_gates,
+        seed=seed,
+        top=top,
+        as_json=as_json,
+    )

@@ -16,6 +16,7 @@ from moorage.clock import Clock, LoopClock
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.snapshot import Snapshot
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.framework.extenders.extenders import Extenders
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
@@ -121,7 +122,8 @@ class Handle:
             objects and nominations, needs on_loop, too, and is not checked.
 
     clock and random: sources of time and randomness, which simulations replace. profile: the scheduler name
-    of the profile the plugin is in. metrics: where moorage's own plugins record metrics.
+    of the profile the plugin is in. metrics: where moorage's own plugins record metrics. version: the version
+    of Kubernetes that is emulated, with its feature gates: `handle.version.features.generic_workload`.
     """
 
     objects: Objects = field(default_factory=Objects)
@@ -140,6 +142,7 @@ class Handle:
     profile: str = ""
     slow_calls: SlowCalls = field(default_factory=SlowCalls)
     threads: PluginThreads = field(default_factory=PluginThreads)
+    version: KubernetesVersion = DEFAULT_VERSION
 
     def __post_init__(self) -> None:
         if self.waiting is _NOT_GIVEN:

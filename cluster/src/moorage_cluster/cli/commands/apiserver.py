@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage.http.limits import MAX_CONNECTIONS
 from moorage_cluster.cli.server_options import (
     DEFAULT_EVENT_TTL,
@@ -39,6 +40,8 @@ def apiserver(
         ),
     ] = MAX_CONNECTIONS,
     event_ttl: EventTtl = DEFAULT_EVENT_TTL,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
 ) -> None:
     """Run a Kubernetes API server that kubectl and client libraries accept."""
     from moorage_cluster.cli.apiserver import serve
@@ -52,4 +55,6 @@ def apiserver(
         watch_history=watch_history,
         max_connections=max_connections,
         event_ttl=event_ttl,
+        emulated_version=emulated_version,
+        feature_gates=feature_gates,
     )

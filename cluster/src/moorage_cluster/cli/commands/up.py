@@ -9,6 +9,7 @@ import typer
 
 from moorage.cli.logs import LogFormat, LoggingOptions
 from moorage.cli.plugin_options import PluginFiles
+from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage_cluster.cli.kubelet_options import (
     EvictionHard,
     EvictionMaxPodGracePeriod,
@@ -105,6 +106,8 @@ def up(
     watch: _WatchPlugins = False,
     scheduler: _RunScheduler = True,
     run_containers: _RunContainers = False,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
     authorization: AuthorizationMode = "AlwaysAllow",
     event_ttl: EventTtl = DEFAULT_EVENT_TTL,
     v: _Verbosity = None,
@@ -139,6 +142,8 @@ def up(
             watches_plugins=watch,
             schedules=scheduler,
             runs_containers=run_containers,
+            emulated_version=emulated_version,
+            feature_gates=feature_gates or [],
             authorization=authorization,
             event_ttl=event_ttl,
             logs=None if v is None else LoggingOptions(v, logging_format),
