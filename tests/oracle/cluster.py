@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
 T = TypeVar("T", bound=Object)
 
@@ -27,6 +28,7 @@ class Cluster:
     nodes: list[Node]
     pods: list[Pod]
     others: list[Object]
+    version: KubernetesVersion = DEFAULT_VERSION
 
     @classmethod
     def of(cls, objects: Iterable[Object]) -> Cluster:
@@ -67,7 +69,7 @@ class Cluster:
         """This cluster without some of its pods and with some others."""
         leaving = {pod.uid for pod in removed}
         stay = [pod for pod in self.pods if pod.uid not in leaving]
-        return Cluster(self.nodes, [*stay, *added], self.others)
+        return replace(self, pods=[*stay, *added])
 
 
 class OraclePlugin:

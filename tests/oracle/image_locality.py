@@ -12,7 +12,8 @@ class ImageLocality(OraclePlugin):
     """Better the nodes that have the pod's images already, the more so the larger the images are.
 
     An image counts with its size times the share of nodes that have it, so that a first node does not draw
-    all pods to itself. 23 MiB in all score 0, 1000 MiB a container score 100, with a straight line between.
+    all pods to itself. 23 MiB in all score 0, 1000 MiB an image score 100, with a straight line between.
+    Before v1.37, image volumes are not among the images that are counted.
     """
 
     name = "ImageLocality"
@@ -38,7 +39,8 @@ class ImageLocality(OraclePlugin):
             if has(node, image):
                 share = sum(has(each, image) for each in self.cluster.nodes) / len(self.cluster.nodes)
                 total += int(self.size(image) * share)
-        least, most = 23 * MIB, 1000 * MIB * len(containers)
+        count = len(images) if self.cluster.version.counted_image_volumes else len(containers)
+        least, most = 23 * MIB, 1000 * MIB * count
         return 100 * (min(max(total, least), most) - least) // (most - least)
 
 

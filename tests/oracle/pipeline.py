@@ -25,8 +25,8 @@ from tests.oracle.simple import (
 from tests.oracle.topology_spread import PodTopologySpread
 
 ORACLE_PLUGINS: tuple[type[OraclePlugin], ...] = (
-    NodeUnschedulable,
     NodeName,
+    NodeUnschedulable,
     TaintToleration,
     NodeAffinity,
     NodePorts,

@@ -67,14 +67,19 @@ def existing_means(cluster: Cluster, term: PodAffinityTerm, existing: Pod, pod: 
 def new_means(cluster: Cluster, term: PodAffinityTerm, pod: Pod, other: Pod) -> bool:
     """Whether a term of the new pod speaks of another pod (or of itself).
 
-    The namespace selector chooses among the namespaces that are known. Besides, kube-scheduler tries it on no
-    labels at all: a selector that no labels satisfy, such as NotIn or DoesNotExist, means every namespace.
+    The namespace selector chooses among the namespaces that are known; an empty one means every namespace.
+    Before v1.37, kube-scheduler tries it on no labels at all, too: a selector that no labels satisfy, such as
+    NotIn or DoesNotExist, means every namespace.
     """
     chosen = listed_namespaces(term, pod) | {
         each.name for each in cluster.all_of(Namespace) if select(term.namespace_selector, each.labels)
     }
-    covered = other.namespace in chosen or select(term.namespace_selector, {})
-    return covered and select(term.label_selector, other.labels)
+    selector = term.namespace_selector
+    if cluster.version.resolved_namespace_selectors:
+        means_all = selector is not None and not (selector.match_labels or selector.match_expressions)
+    else:
+        means_all = select(selector, {})
+    return (other.namespace in chosen or means_all) and select(term.label_selector, other.labels)
 
 
 class InterPodAffinity(OraclePlugin):

@@ -29,11 +29,8 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVers
 ALL_PLUGINS = "*"
 """In a list of disabled plugins: every default one."""
 
+_FIRST_PLUGINS = (PluginRef(name="SchedulingGates"), PluginRef(name="PrioritySort"))
 _DEFAULT_PLUGINS = (
-    PluginRef(name="SchedulingGates"),
-    PluginRef(name="PrioritySort"),
-    PluginRef(name="NodeUnschedulable"),
-    PluginRef(name="NodeName"),
     PluginRef(name="TaintToleration", weight=3),
     PluginRef(name="NodeAffinity", weight=2),
     PluginRef(name="NodePorts"),
@@ -55,7 +52,10 @@ _DEFAULT_PLUGINS = (
 
 def default_plugins(version: KubernetesVersion = DEFAULT_VERSION) -> Plugins:
     """The default plugins of a profile."""
-    enabled = list(_DEFAULT_PLUGINS)
+    filters = ["NodeUnschedulable", "NodeName"]
+    if version.node_name_first:
+        filters.reverse()
+    enabled = [*_FIRST_PLUGINS, *(PluginRef(name=name) for name in filters), *_DEFAULT_PLUGINS]
     if version.features.node_declared_features:
         enabled.append(PluginRef(name="NodeDeclaredFeatures"))
     if version.features.gang_scheduling:

@@ -180,8 +180,7 @@ def set_gates(minor: str, given: Mapping[str, bool]) -> FeatureGates:
     enabled |= {name: is_on for name, is_on in given.items() if name not in _SPECIAL}
     enabled |= {special: given.get(special, False) for special in _SPECIAL}
     for name, gate in known.items():
-        missing = [other for other in gate.needs if not enabled[other]]
-        if enabled[name] and missing:
+        if gate.needs and enabled[name] and (missing := [each for each in gate.needs if not enabled[each]]):
             listed = " ".join(missing)
             raise GateError(f"{name} is enabled, but depends on features that are disabled: [{listed}]")
     return FeatureGates(known, dict(given), enabled)

@@ -37,6 +37,16 @@ class KubernetesVersion:
     features: Features
     """The feature gates that change moorage's behaviour."""
 
+    silent_deallocation: bool = _difference(
+        "DynamicResources does not say in messages that it found no claim to deallocate"
+    )
+    reported_preemption: bool = _difference("the message of a pod that preempts says so")
+    counted_image_volumes: bool = _difference("ImageLocality counts image volumes among a pod's images")
+    resolved_namespace_selectors: bool = _difference(
+        "in terms of pod affinity, NotIn and DoesNotExist select only namespaces that exist"
+    )
+    node_name_first: bool = _difference("NodeName filters before NodeUnschedulable")
+
     @property
     def minor(self) -> str:
         """Major and minor version, such as 1.36."""
@@ -62,11 +72,21 @@ def _default_gates(minor: str) -> dict[str, Any]:
 V1_36: Final = KubernetesVersion(
     number="1.36.4",
     **_default_gates("1.36"),
+    silent_deallocation=False,
+    reported_preemption=False,
+    counted_image_volumes=False,
+    resolved_namespace_selectors=False,
+    node_name_first=False,
 )
 
 V1_37: Final = KubernetesVersion(
     number="1.37.0",
     **_default_gates("1.37"),
+    silent_deallocation=True,
+    reported_preemption=True,
+    counted_image_volumes=True,
+    resolved_namespace_selectors=True,
+    node_name_first=True,
 )
 
 KUBERNETES_VERSIONS: Final = {version.minor: version for version in (V1_36, V1_37)}

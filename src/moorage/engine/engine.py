@@ -30,7 +30,7 @@ from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.events import EXTENDER
 from moorage.framework.interface.extension_points import PostFilterResult, Scores
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.interface.status import PluginError
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.scores import ScoreTable
 from moorage.klog import UNHANDLED, Logger, kobj
@@ -180,8 +180,7 @@ async def _run_post_filters(
         log.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=kobj(pod))
         return None
     post_filtered = await framework.post_filter(cycle, pod, nodes, diagnosis)
-    if post_filtered.status.code is not Code.SUCCESS:
-        diagnosis.post_filter_message = post_filtered.status.message
+    diagnosis.post_filter_message = post_filtered.status.message
     if log.v >= 5:
         message = "Status after running PostFilter plugins for pod"
         log.info(5, message, pod=kobj(pod), status=diagnosis.post_filter_message)

@@ -10,12 +10,13 @@ from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.dependencies import DependsOn
 from moorage.framework.interface.extension_points import MAX_SCORE, Scores, uniform_scores
+from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 
 _MEGABYTE = 1024 * 1024
 MIN_BYTES = 23 * _MEGABYTE
 """Minimum size of images on a node that gives a score, in bytes."""
-MAX_BYTES_PER_CONTAINER = 1000 * _MEGABYTE
+MAX_BYTES_PER_IMAGE = 1000 * _MEGABYTE
 
 
 def full_image_name(name: str) -> str:
@@ -32,13 +33,16 @@ class ImageLocality:
     name = "ImageLocality"
     watched_kinds: tuple[Kind, ...] = ()
 
+    def __init__(self, handle: Handle) -> None:
+        self._counts_volumes = handle.version.counted_image_volumes
+
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn:
         """The node's images, and how many nodes have them."""
-        return DependsOn(images=True, reads=(_container_count(pod), _image_names(pod)))
+        return DependsOn(images=True, reads=(self._image_count(pod), _image_names(pod)))
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
-        """From 0 (up to 23 MB) to 100 (1000 MB for each container)."""
-        containers, wanted = _container_count(pod), _image_names(pod)
+        """From 0 (up to 23 MB) to 100 (1000 MB for each image)."""
+        wanted = _image_names(pod)
         total_nodes = len(nodes.snapshot)
         known = [image for name in wanted if (image := nodes.snapshot.images.get(full_image_name(name)))]
         if not known:
@@ -47,13 +51,14 @@ class ImageLocality:
         for image in known:
             spread = len(image.rows) / total_nodes
             present += int(image.size_bytes * spread) * nodes.pick(image.mask(total_nodes))
-        most = MAX_BYTES_PER_CONTAINER * containers
+        most = MAX_BYTES_PER_IMAGE * self._image_count(pod)
         clipped = np.minimum(np.maximum(present, MIN_BYTES), max(most, MIN_BYTES))
         return MAX_SCORE * (clipped - MIN_BYTES) // max(most - MIN_BYTES, 1)
 
-
-def _container_count(pod: Pod) -> int:
-    return len(pod.spec.init_containers) + len(pod.spec.containers)
+    def _image_count(self, pod: Pod) -> int:
+        spec = pod.spec
+        mounted = sum(volume.image is not None for volume in spec.volumes) if self._counts_volumes else 0
+        return len(spec.init_containers) + len(spec.containers) + mounted
 
 
 def _image_names(pod: Pod) -> tuple[str, ...]:

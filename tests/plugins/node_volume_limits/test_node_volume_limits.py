@@ -12,7 +12,9 @@ from moorage.api.pod import Pod
 from moorage.api.storage import CSINode, PersistentVolume, PersistentVolumeClaim, VolumeAttachment
 from moorage.cluster.cache import Cache
 from moorage.cluster.pod_table import PodInfo
+from moorage.emulation.kubernetes_version import V1_36
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, PluginError
@@ -273,7 +275,7 @@ LIMITS: dict[str, tuple[list[Object], Pod, bool]] = {
 
 @pytest.mark.parametrize(("objects", "pod", "passes"), LIMITS.values(), ids=LIMITS.keys())
 def test_limits(objects: list[Object], pod: Pod, passes: bool) -> None:
-    answer = ask(NodeVolumeLimits(), pod, Cache([make_node("n"), *objects]))
+    answer = ask(NodeVolumeLimits(Handle()), pod, Cache([make_node("n"), *objects]))
     assert answer == {"n": () if passes else (TOO_MANY_VOLUMES,)}
 
 
@@ -291,7 +293,7 @@ def test_every_migrated_driver(source: Manifest, driver: str) -> None:
     objects = [csi_node("n", {driver: 0}), volume("v", **source), claim("c", volume="v")]
     cache = Cache([make_node("n"), make_node("m"), *objects])
     for pod in (pod_with("c"), pod_with_sources(source)):
-        assert ask(NodeVolumeLimits(), pod, cache) == {"n": (TOO_MANY_VOLUMES,), "m": ()}
+        assert ask(NodeVolumeLimits(Handle()), pod, cache) == {"n": (TOO_MANY_VOLUMES,), "m": ()}
 
 
 def test_nodes_are_evaluated_by_their_own_limits() -> None:
@@ -305,13 +307,13 @@ def test_nodes_are_evaluated_by_their_own_limits() -> None:
             on("roomy", "b"),
         ]
     )
-    answer = ask(NodeVolumeLimits(), pod_with("c"), cache)
+    answer = ask(NodeVolumeLimits(Handle()), pod_with("c"), cache)
     assert answer == {"full": (TOO_MANY_VOLUMES,), "roomy": (), "free": ()}
 
 
 def test_changes_of_the_tables_are_noticed() -> None:
     cache = Cache([make_node("n"), csi_node("n", {DRIVER: 0}), *bound("c")])
-    plugin = NodeVolumeLimits()
+    plugin = NodeVolumeLimits(Handle())
     assert ask(plugin, pod_with("c"), cache) == {"n": (TOO_MANY_VOLUMES,)}
     cache.put(csi_node("n", {DRIVER: 1}))
     assert ask(plugin, pod_with("c"), cache) == {"n": ()}
@@ -325,7 +327,7 @@ def test_changes_of_the_tables_are_noticed() -> None:
 
 def test_another_provisioner_of_a_class_is_noticed() -> None:
     objects = [csi_node("n", {DRIVER: 1}), storage_class("late", DRIVER), claim("a"), on("n", "a")]
-    cache, plugin = Cache([make_node("n"), *objects, *bound("c")]), NodeVolumeLimits()
+    cache, plugin = Cache([make_node("n"), *objects, *bound("c")]), NodeVolumeLimits(Handle())
     assert ask(plugin, pod_with("c"), cache) == {"n": (TOO_MANY_VOLUMES,)}
     cache.put(storage_class("late", "other"))
     assert ask(plugin, pod_with("c"), cache) == {"n": ()}
@@ -334,12 +336,12 @@ def test_another_provisioner_of_a_class_is_noticed() -> None:
 def test_pods_without_such_volumes_are_skipped() -> None:
     nodes = Nodes(Cache([make_node("n")]).snapshot())
     for pod in (pod_with(), pod_with_sources({"emptyDir": {}})):
-        assert NodeVolumeLimits().pre_filter(CycleState(), pod, nodes) is SKIP
+        assert NodeVolumeLimits(Handle()).pre_filter(CycleState(), pod, nodes) is SKIP
 
 
 def filtered(pod: Pod, *objects: Object) -> object:
     nodes = Nodes(Cache([make_node("n"), *objects]).snapshot())
-    return NodeVolumeLimits().filter(CycleState(), pod, nodes).reasons[0].texts
+    return NodeVolumeLimits(Handle()).filter(CycleState(), pod, nodes).reasons[0].texts
 
 
 def test_a_claim_that_does_not_exist_refuses_all_nodes() -> None:
@@ -393,7 +395,9 @@ def test_counting_only_where_needed_equals_counting_everywhere(
         count = len([each for each in used[number] | attached[number] if each < 4])
         more = len([each for each in wanted - used[number] if each < 4])
         expected[name] = (TOO_MANY_VOLUMES,) if more and count + more > limit else ()
-    assert ask(NodeVolumeLimits(), pod_with(*(str(each) for each in sorted(wanted))), cache) == expected
+    assert (
+        ask(NodeVolumeLimits(Handle()), pod_with(*(str(each) for each in sorted(wanted))), cache) == expected
+    )
 
 
 NODES = ("n0", "n1", "n2")
@@ -437,13 +441,13 @@ def exceeded(pod: Pod, cache: Cache) -> Answer:
 @given(happened=st.lists(happenings(), min_size=1, max_size=25))
 def test_what_is_kept_from_pod_to_pod_follows_what_happens(happened: list[tuple[bool, Object]]) -> None:
     cache = Cache([make_node("n0"), csi_node("n0", {DRIVER: 2}), *bound(*CLAIMS)])
-    wanted, kept = pod_with("3", "4"), NodeVolumeLimits()
+    wanted, kept = pod_with("3", "4"), NodeVolumeLimits(Handle())
     for comes, item in happened:
         (cache.put if comes else cache.remove)(item)
         for each in ("3", "4"):
             if cache.objects.of(PersistentVolumeClaim).get("default", each) is None:
                 cache.put(claim(each, volume=f"v-{each}"))
-        nodes, fresh = Nodes(cache.snapshot()), NodeVolumeLimits()
+        nodes, fresh = Nodes(cache.snapshot()), NodeVolumeLimits(Handle())
         assert ask(kept, wanted, cache) == ask(fresh, wanted, cache) == exceeded(wanted, cache)
         assert kept.pre_filter(CycleState(), wanted, nodes) is fresh.pre_filter(CycleState(), wanted, nodes)
 
@@ -479,7 +483,7 @@ def test_with_hypothetical_pods_nodes_are_evaluated_as_if_these_were_there(
     hypothetical = Nodes(
         nodes.snapshot, None, HypotheticalPods(nodes.snapshot, len(nodes), indices, rows, infos)
     )
-    wanted, plugin = pod_with("3", "4"), NodeVolumeLimits()
+    wanted, plugin = pod_with("3", "4"), NodeVolumeLimits(Handle())
     result = plugin.filter(CycleState(), wanted, hypothetical)
     codes = [0] * len(nodes) if result.codes is None else result.codes.tolist()
     expected = exceeded(wanted, supposed)
@@ -490,11 +494,11 @@ def test_with_hypothetical_pods_nodes_are_evaluated_as_if_these_were_there(
 
 def test_claims_of_nominated_pods_take_room() -> None:
     cache = Cache([make_node("n"), csi_node("n", {DRIVER: 1}), *bound("a", "c")])
-    plugin, wanted = NodeVolumeLimits(), pod_with("c")
+    plugin, wanted = NodeVolumeLimits(Handle()), pod_with("c")
     assert plugin.pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is SKIP
     cache.nominations.put(pod_with("a", uid="nominated"), "n")
     assert plugin.pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is None
-    assert NodeVolumeLimits().pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is None
+    assert NodeVolumeLimits(Handle()).pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is None
     cache.nominations.remove("nominated")
     assert plugin.pre_filter(CycleState(), wanted, Nodes(cache.snapshot())) is SKIP
 
@@ -505,7 +509,7 @@ def test_claims_are_looked_up_again_only_on_nodes_that_changed(lookups: list[str
     for name in names:
         cache.put(csi_node(f"n{name}", {DRIVER: 1}))
         cache.put(on(f"n{name}", name))
-    plugin, wanted = NodeVolumeLimits(), pod_with("c")
+    plugin, wanted = NodeVolumeLimits(Handle(version=V1_36)), pod_with("c")
     assert set(ask(plugin, wanted, cache).values()) == {(TOO_MANY_VOLUMES,)}  # type: ignore[union-attr]
     cache.remove(on("n7", "7"))
     cache.put(claim("3", volume="v-4"))
@@ -518,7 +522,7 @@ def test_claims_are_looked_up_again_only_on_nodes_that_changed(lookups: list[str
 
 def test_changes_of_claims_that_no_node_uses_forget_nothing(lookups: list[str]) -> None:
     cache = Cache([make_node("n"), csi_node("n", {DRIVER: 1}), *bound("a", "c"), on("n", "a")])
-    plugin, wanted = NodeVolumeLimits(), pod_with("c")
+    plugin, wanted = NodeVolumeLimits(Handle(version=V1_36)), pod_with("c")
     assert ask(plugin, wanted, cache) == {"n": (TOO_MANY_VOLUMES,)}
     for item in bound("other"):
         cache.put(item)

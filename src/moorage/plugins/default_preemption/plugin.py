@@ -31,7 +31,7 @@ from moorage.framework.interface.extension_points import PostFilterResult
 from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.interface.status import Code, Status, unresolvable, unschedulable
+from moorage.framework.interface.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from moorage.klog import Logger, ObjectRef, kobj
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.cache import CachedDryRun, PreemptionCache
@@ -45,6 +45,7 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 STILL_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
+PLACEMENT = "found a potential placement for pod on node {node}, preempting {count} victims"
 NO_CANDIDATE = "no candidate node for preemption"
 PREEMPTION_IN_PROGRESS = "waiting for the preemption for this pod to be finished"
 
@@ -65,6 +66,7 @@ class DefaultPreemption:
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
+        self._reports_success = handle.version.reported_preemption
         self._preempting: set[str] = set()
         self._gate = unresolvable(PREEMPTION_IN_PROGRESS).by(self.name)
         self._budgets: Budgets | None = None
@@ -239,11 +241,15 @@ class DefaultPreemption:
         leaving = tuple(victim for victim in victims if not victim.terminating)
         if log.v >= 2:
             _log_terminating(pod, node, victims)
+        status = SUCCESS
+        if self._reports_success:
+            status = Status(Code.SUCCESS, (f"preemption: {PLACEMENT.format(node=node, count=len(victims))}",))
         if not leaving:
-            return PostFilterResult(nominated_node=node, effects=tuple(effects), tied=tied)
+            return PostFilterResult(status, nominated_node=node, effects=tuple(effects), tied=tied)
         effects.append(EvictPods(leaving, pod, node, self.name, len(victims) - len(leaving)))
         self._preempting.add(pod.uid)
         return PostFilterResult(
+            status,
             nominated_node=node,
             effects=tuple(effects),
             done=lambda: self._preempting.discard(pod.uid),

@@ -71,6 +71,7 @@ class InterPodAffinity:
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignore_existing = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.objects.of(Namespace)
+        self._resolves_by_name = handle.version.resolved_namespace_selectors
         self._terms_of = IdentityCache(pod_terms)
         self._placed_terms_of = IdentityCache(placed_pod_terms)
         self._incremental_counts = LatestIncrementalCounts()
@@ -188,8 +189,11 @@ class InterPodAffinity:
     def _affinity_counts(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> AffinityCounts:
         memory = self._memory(cycle, pod)
         if memory is None:
-            return count_affinity(resolve_terms(pod, pod_terms(pod), nodes.objects), nodes)
+            return count_affinity(self._resolved(pod, pod_terms(pod), nodes), nodes)
         return memory.affinity_counts(self._incremental_counts.of(nodes.snapshot), pod)
+
+    def _resolved(self, pod: Pod, terms: PodTerms, nodes: Nodes) -> IncomingTerms:
+        return resolve_terms(pod, terms, nodes.objects, by_name=self._resolves_by_name)
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _ClassState | None:
         """The cache of the pod's equivalence class; None: there is none."""
@@ -199,7 +203,7 @@ class InterPodAffinity:
         if memory is None:
             info = cycle.equivalence_class.info(pod)
             # Terms that are invalid, and too many, count for nothing on a node: these are read from the pod.
-            memory = _ClassState((info and info.terms) or pod_terms(pod))
+            memory = _ClassState((info and info.terms) or pod_terms(pod), self._resolves_by_name)
             cycle.equivalence_class.write(self._kept, memory)
         return memory
 
@@ -228,7 +232,7 @@ class InterPodAffinity:
             return None
         if memory is not None:
             return memory.affinity_scores(self._incremental_counts.of(nodes.snapshot), pod, self._hard_weight)
-        incoming_terms = resolve_terms(pod, terms, nodes.objects)
+        incoming_terms = self._resolved(pod, terms, nodes)
         return CountedAffinityScores(
             incoming_terms, ExistingTermWeights(incoming_terms.incoming, self._hard_weight), nodes
         )
@@ -265,11 +269,13 @@ class _ClassState:
         "_namespaces_seen",
         "_no_affinity_counts_at",
         "_no_affinity_scores_at",
+        "_resolves_by_name",
         "terms",
     )
 
-    def __init__(self, terms: PodTerms) -> None:
+    def __init__(self, terms: PodTerms, resolves_by_name: bool) -> None:
         self.terms = terms
+        self._resolves_by_name = resolves_by_name
         self._has_required = bool(terms.required or terms.required_anti)
         self._incoming_terms: IncomingTerms | None = None
         self._namespaces_seen = -1
@@ -284,7 +290,7 @@ class _ClassState:
         incoming_terms = self._incoming_terms
         if incoming_terms is None or version != self._namespaces_seen:
             self._namespaces_seen = version
-            new = resolve_terms(pod, self.terms, objects)
+            new = resolve_terms(pod, self.terms, objects, by_name=self._resolves_by_name)
             if new != incoming_terms:
                 incoming_terms = self._incoming_terms = new
         return incoming_terms

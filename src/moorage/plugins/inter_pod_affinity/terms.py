@@ -117,19 +117,25 @@ class IncomingTerms:
         return bool(self.affinity) and self.affinity[0].matcher.matches(self.incoming.pod_class)
 
 
-def resolve_terms(pod: Pod, terms: PodTerms, objects: Objects) -> IncomingTerms:
-    """Resolve the terms of an incoming pod to matchers."""
+def resolve_terms(pod: Pod, terms: PodTerms, objects: Objects, *, by_name: bool) -> IncomingTerms:
+    """Resolve the terms of an incoming pod to matchers.
+
+    by_name: whether namespace selectors stand for the namespaces that they match, and for no others.
+    """
+    scope = _scope_by_name if by_name else _scope
     incoming = _incoming(pod, objects)
     if not terms:
         return IncomingTerms(incoming, (), (), ())
-    together = PodMatcher(tuple([_scope(term, objects) for term in terms.required]), terminating=True)
+    together = PodMatcher(tuple([scope(term, objects) for term in terms.required]), terminating=True)
     return IncomingTerms(
         incoming,
         tuple([IncomingTerm(term.topology_key, together) for term in terms.required]),
-        tuple([IncomingTerm(term.topology_key, _matcher(term, objects)) for term in terms.required_anti]),
+        tuple(
+            [IncomingTerm(term.topology_key, _matcher(scope(term, objects))) for term in terms.required_anti]
+        ),
         tuple(
             [
-                IncomingTerm(each.term.topology_key, _matcher(each.term, objects), each.weight)
+                IncomingTerm(each.term.topology_key, _matcher(scope(each.term, objects)), each.weight)
                 for each in terms.preferred
             ]
         ),
@@ -142,18 +148,28 @@ def _incoming(pod: Pod, objects: Objects) -> Incoming:
     return Incoming(pod.namespace, frozenset(pod.labels.items()), frozenset(labels.items()))
 
 
-def _matcher(term: AffinityTerm, objects: Objects) -> PodMatcher:
-    return PodMatcher((_scope(term, objects),), terminating=True)
+_Scope = tuple[Selector, frozenset[str] | None]
+"""The selector of a term, and its namespaces; None: all."""
 
 
-def _scope(term: AffinityTerm, objects: Objects) -> tuple[Selector, frozenset[str] | None]:
-    """The selector of a term, and its namespaces; None: all.
+def _matcher(scope: _Scope) -> PodMatcher:
+    return PodMatcher((scope,), terminating=True)
 
-    A namespace selector that matches an unlabelled namespace matches every namespace: kube-scheduler resolves
-    selectors to names, and compares what is left with no labels at all.
+
+def _scope(term: AffinityTerm, objects: Objects) -> _Scope:
+    """A namespace selector that matches an unlabelled namespace matches every namespace.
+
+    kube-scheduler v1.36 resolves selectors to names, and compares them with no labels at all besides.
     """
+    if term.namespace_selector.matches(NO_LABELS):
+        return term.selector, None
+    return _scope_by_name(term, objects)
+
+
+def _scope_by_name(term: AffinityTerm, objects: Objects) -> _Scope:
+    """A namespace selector stands for the namespaces that it matches; an empty one for all."""
     wanted = term.namespace_selector
-    if wanted.matches(NO_LABELS):
+    if wanted.empty:
         return term.selector, None
     chosen = (each.name for each in objects.of(Namespace) if wanted.matches(each.labels))
     return term.selector, term.namespaces.union(chosen)

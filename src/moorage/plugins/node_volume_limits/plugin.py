@@ -7,6 +7,8 @@ claims alone; the driver of each claim is looked up only where that is not enoug
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,11 +20,13 @@ from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import NODE_FOR_ANY_POD, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
+from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, Status
 from moorage.plugins.hint_helpers import USES_CLAIM, is_placed, uses_claim
 from moorage.plugins.node_volume_limits.csi_volumes import RequestedVolumes, requested_volumes
+from moorage.plugins.node_volume_limits.missing_drivers import NOT_INSTALLED, MissingDrivers
 from moorage.plugins.node_volume_limits.volume_room import NO_LIMIT, VolumeRoom, limits_of
 from moorage.plugins.node_volume_limits.volumes_in_use import NodeVolumesInUse, VolumesInUse
 from moorage.plugins.volumes.csi_migration import MigratedDisk, migrated_disk, migration_of
@@ -48,7 +52,8 @@ class NodeVolumeLimits:
         kinds.VOLUME_ATTACHMENT,
     )
 
-    def __init__(self) -> None:
+    def __init__(self, handle: Handle) -> None:
+        self._missing = MissingDrivers() if handle.version.features.volume_limit_scaling else None
         self._room = VolumeRoom()
         self._in_use = VolumesInUse(self._room.attached.objects)
 
@@ -83,10 +88,12 @@ class NodeVolumeLimits:
             return SKIP
         cycle.write(_REQUESTED_VOLUMES, requested)
         brought = self._brought(requested, nodes.objects)
-        return SKIP if not brought or self._room.is_enough(brought, nodes.snapshot) else None
+        if brought and not self._room.is_enough(brought, nodes.snapshot):
+            return None
+        return None if any(self._missing_drivers(requested, nodes)) else SKIP
 
     def filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> FilterResult:
-        """Reject nodes where a driver's limit would be exceeded."""
+        """Reject nodes where a driver is missing, or its limit would be exceeded."""
         known = cycle.read(_REQUESTED_VOLUMES)
         requested = requested_volumes(cycle, pod, nodes.objects) if known is None else known
         if isinstance(requested, Status):
@@ -95,15 +102,33 @@ class NodeVolumeLimits:
         csi_nodes = nodes.objects.of(CSINode)
         if requested.untranslatable and any(csi_nodes.get("", name) is not None for name in nodes.names):
             return reject_all_nodes(self.name, nodes, Status(Code.ERROR, (requested.untranslatable,)))
+        exceeded = self._exceeding(requested, nodes)
+        missing = [*self._missing_drivers(requested, nodes)]
+        if not missing:
+            return ALL if exceeded is None else refuse_where(exceeded, TOO_MANY_VOLUMES)
+        reasons = [Reason((TOO_MANY_VOLUMES,))]
+        codes = np.zeros(len(nodes), np.int32) if exceeded is None else exceeded.astype(np.int32)
+        for driver, where in reversed(missing):  # The first one that is missing is the reason.
+            reasons.append(Reason((NOT_INSTALLED.format(driver=driver),)))
+            codes[where] = len(reasons)
+        return FilterResult(codes, tuple(reasons))
+
+    def _missing_drivers(
+        self, requested: RequestedVolumes, nodes: Nodes
+    ) -> Iterable[tuple[str, NDArray[np.bool_]]]:
+        return () if self._missing is None else self._missing.of(requested.volumes, nodes)
+
+    def _exceeding(self, requested: RequestedVolumes, nodes: Nodes) -> NDArray[np.bool_] | None:
+        """The nodes where a limit would be exceeded. Shape (nodes,); None: nowhere."""
         brought = self._brought(requested, nodes.objects)
         if not brought:
-            return ALL
+            return None
         doubtful = np.flatnonzero(self._room.lacking(brought, nodes))
         if not len(doubtful):
-            return ALL
-        refused = np.zeros(len(nodes), bool)
-        refused[doubtful] = self._exceed(requested, brought, nodes.at(doubtful))
-        return refuse_where(refused, TOO_MANY_VOLUMES)
+            return None
+        exceeded = np.zeros(len(nodes), bool)
+        exceeded[doubtful] = self._exceed(requested, brought, nodes.at(doubtful))
+        return exceeded
 
     def _brought(self, requested: RequestedVolumes, objects: Objects) -> dict[str, int]:
         """How many volumes a pod brings of each driver that has a limit on any node."""

@@ -33,7 +33,13 @@ from moorage.config.args import VolumeBindingArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import NOT_CONCERNED, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.extension_points import IN_PARALLEL, SKIP_IN_PARALLEL, PreFlight, Scores
+from moorage.framework.interface.extension_points import (
+    IN_PARALLEL,
+    SKIP_IN_PARALLEL,
+    PreFlight,
+    Scores,
+    uniform_scores,
+)
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
@@ -191,7 +197,7 @@ class VolumeBinding:
         """How well the storage that the pod would use is filled."""
         claims = cycle.read(_CLAIMS)
         if self._by_percent is None or claims is None or not claims.waiting:
-            return np.zeros(len(nodes), np.int64)
+            return uniform_scores(0, len(nodes))
         return score_storage(self._planner.plan(claims.waiting, nodes), self._by_percent, len(nodes))
 
     def reserve(self, cycle: CycleState, pod: Pod, node_name: str) -> Status | None:
