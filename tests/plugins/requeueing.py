@@ -24,7 +24,7 @@ from moorage.config.args import ARGS_BY_PLUGIN
 from moorage.framework.interface.events import Action, ClusterEvent, Resource, interests_of
 from moorage.framework.interface.handle import Handle
 from moorage.plugins import default_registry
-from moorage.queue.event_of_change import node_events, pod_events
+from moorage.queue.event_of_change import PodEvents, node_events
 
 RESOURCES: dict[type[Object], Resource] = {
     Node: Resource.NODE,
@@ -44,7 +44,7 @@ RESOURCES: dict[type[Object], Resource] = {
 def what_happened(old: Object | None, new: Object | None) -> tuple[ClusterEvent, ...]:
     """The events that a change means."""
     if isinstance(old, Pod) and isinstance(new, Pod):
-        return pod_events(old, new)
+        return PodEvents(tells_target=True).of_update(old, new, is_target=True)
     if isinstance(old, Node) and isinstance(new, Node):
         return node_events(old, new)
     changed = new or old

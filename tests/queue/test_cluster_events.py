@@ -6,20 +6,24 @@ import pytest
 
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import EVERYTHING, Action, ClusterEvent, Resource, on
+from moorage.queue.event_of_change import PodEvents
 from moorage.queue.queueing_rules import QueueRules, watched_actions
 
 LABELS = {
     "AssignedPodAdd": events.ASSIGNED_POD_ADD,
     "AssignedPodDelete": events.ASSIGNED_POD_DELETE,
     "AssignedPodUpdatePodScaleDown": ClusterEvent(Resource.ASSIGNED_POD, Action.UPDATE_POD_SCALE_DOWN),
-    "UnschedulablePodAdd": events.UNSCHEDULED_POD_ADD,
-    "UnschedulablePodUpdate": events.UNSCHEDULED_POD_UPDATE,
-    "UnschedulablePodDelete": events.UNSCHEDULED_POD_DELETE,
-    "UnschedulablePodUpdatePodSchedulingGatesEliminated": ClusterEvent(
-        Resource.UNSCHEDULED_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+    "UnscheduledPodAdd": PodEvents(True).added,
+    "UnscheduledPodUpdate": PodEvents(True).updated,
+    "UnscheduledPodDelete": PodEvents(True).deleted,
+    "UnschedulablePodAdd": PodEvents(False).added,
+    "UnschedulablePodUpdate": PodEvents(False).updated,
+    "UnschedulablePodDelete": PodEvents(False).deleted,
+    "TargetPodUpdatePodSchedulingGatesEliminated": ClusterEvent(
+        Resource.TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     ),
-    "UnschedulablePodUpdatePodGeneratedResourceClaim": ClusterEvent(
-        Resource.UNSCHEDULED_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
+    "TargetPodUpdatePodGeneratedResourceClaim": ClusterEvent(
+        Resource.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
     ),
     "NodeAdd": events.NODE_ADD,
     "NodeDelete": events.NODE_DELETE,
@@ -62,8 +66,8 @@ COVERS = {
         False,
     ),
     "pods are assigned pods": (POD_DELETE, events.ASSIGNED_POD_DELETE, True),
-    "pods are unscheduled pods": (POD_DELETE, events.UNSCHEDULED_POD_DELETE, True),
-    "unscheduled pods are not assigned": (events.UNSCHEDULED_POD_DELETE, events.ASSIGNED_POD_DELETE, False),
+    "pods are unscheduled pods": (POD_DELETE, PodEvents(True).deleted, True),
+    "unscheduled pods are not assigned": (PodEvents(True).deleted, events.ASSIGNED_POD_DELETE, False),
     "everything covers all": (ANYTHING, events.NODE_ADD, True),
     "everything covers a wildcard": (ANYTHING, events.FORCE_ACTIVATE, True),
     "a wildcard is not about nodes": (ClusterEvent(Resource.NODE, Action.ALL), ANYTHING, False),
@@ -79,7 +83,7 @@ def test_covers(asked: ClusterEvent, happened: ClusterEvent, covered: bool) -> N
 
 def test_the_actions_have_the_order_of_kube_scheduler() -> None:
     assert Action.ADD == 1
-    assert Action.ALL == (1 << 13) - 1
+    assert Action.ALL == (1 << 14) - 1
     assert Action.UPDATE == Action.ALL - Action.ADD - Action.DELETE
 
 

@@ -18,6 +18,7 @@ from moorage.framework.runtime.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import Action, EventIndex, Interest, Resource, Subjects, on
+from moorage.queue.event_of_change import PodEvents
 from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make, make_node, make_pod
@@ -115,7 +116,7 @@ def test_the_pod_that_an_event_is_about_goes_through_every_sieve() -> None:
     case = Case({"P": (interest,)})
     for name in ("p", "q"):
         case.refused(name, "P")
-    case.queue.move_all(events.UNSCHEDULED_POD_UPDATE, make_pod("q", uid="q"), make_pod("q", uid="q"))
+    case.queue.move_all(PodEvents(True).updated, make_pod("q", uid="q"), make_pod("q", uid="q"))
     assert (case.where("p"), case.where("q")) == (Place.UNSCHEDULABLE, Place.ACTIVE)
 
 

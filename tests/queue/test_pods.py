@@ -28,7 +28,7 @@ def test_a_new_pod_is_active() -> None:
     case = Case()
     case.add("p")
     assert case.where("p") is Place.ACTIVE
-    assert case.observer.came == {("active", "UnschedulablePodAdd"): 1}
+    assert case.observer.came == {("active", "UnscheduledPodAdd"): 1}
     assert case.wakes == 1
     queued = case.attempt("p")
     assert (queued.first_attempt, queued.timestamp, queued.attempts) == (START, START, 1)
@@ -50,7 +50,7 @@ def test_an_unknown_pod_that_changes_is_added() -> None:
     pod = make_pod("p", uid="p")
     case.queue.update(pod, changed(pod, **LABELLED))
     assert case.where("p") is Place.ACTIVE
-    assert case.observer.came == {("active", "UnschedulablePodUpdate"): 1}
+    assert case.observer.came == {("active", "UnscheduledPodUpdate"): 1}
 
 
 def test_a_pod_that_was_recreated_under_its_name_is_another() -> None:
@@ -169,7 +169,7 @@ def test_an_update_within_the_pause_leads_to_backoff() -> None:
     case.fail(case.attempt("p"), "Labels")
     case.queue.update(pod, changed(pod, **LABELLED))
     assert case.where("p") is Place.BACKOFF
-    assert case.observer.came["backoff", "UnschedulablePodUpdatePodLabel"] == 1
+    assert case.observer.came["backoff", "TargetPodUpdatePodLabel"] == 1
 
 
 # Gates
@@ -182,7 +182,7 @@ def test_a_gated_pod_is_not_tried() -> None:
     assert case.where("p") is Place.GATED
     assert case.pop() is None
     assert case.wakes == 0
-    assert case.observer.came == {("unschedulable", "UnschedulablePodAdd"): 1}
+    assert case.observer.came == {("unschedulable", "UnscheduledPodAdd"): 1}
     assert case.queue.unschedulable_by_plugin == {(GATE, DEFAULT_SCHEDULER): 1}
     assert case.queue.pending() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
 

@@ -18,7 +18,7 @@ from moorage.framework.runtime.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import EVERYTHING
-from moorage.queue.event_of_change import node_events, pod_events
+from moorage.queue.event_of_change import PodEvents, node_events
 from moorage.queue.queueing_rules import watched_actions
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod
@@ -248,7 +248,7 @@ def test_a_pod_is_gated_until_its_last_gate_is_lifted(queue: SchedulingQueue) ->
     assert queue.place_of("p") is Place.GATED
     queue.update(steps[0], steps[1])
     assert queue.place_of("p") is Place.GATED
-    assert pod_events(steps[1], steps[2])
+    assert PodEvents(tells_target=True).of_update(steps[1], steps[2])
     queue.update(steps[1], steps[2])
     assert queue.place_of("p") is Place.ACTIVE
     queue.validate()

@@ -16,7 +16,6 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from moorage.api.pod import Pod
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import Action, ClusterEvent, Resource
-from moorage.queue.event_of_change import pod_events
 from moorage.queue.in_flight_events import InFlightEvent
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place
@@ -95,7 +94,7 @@ class QueueMachine(RuleBasedStateMachine):
             if known.pod.name == name:
                 old = known.pod
                 new = make_pod(name, uid=old.uid, priority=old.priority, labels=labels)
-                for event in pod_events(old, new):
+                for event in self.queue.pod_events.of_update(old, new, is_target=True):
                     self._note(InFlightEvent(event, old, new), only=old.uid)
                 known.pod = new
                 self.queue.update(old, new)

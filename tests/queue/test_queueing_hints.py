@@ -9,6 +9,7 @@ import pytest
 from moorage.api.pod import DEFAULT_SCHEDULER
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import Action, ClusterEvent
+from moorage.queue.event_of_change import PodEvents
 from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make_node, make_pod
@@ -26,7 +27,7 @@ WOKEN = {
     "a hint that says no beside one that says yes": (["Never", "Any"], events.NODE_ADD, True),
     "a hint that says yes to this pod": (["Named"], events.NODE_ADD, True),
     "pods that are assigned": (["Pods"], events.ASSIGNED_POD_DELETE, True),
-    "pods that are not": (["Pods"], events.UNSCHEDULED_POD_DELETE, True),
+    "pods that are not": (["Pods"], PodEvents(True).deleted, True),
     "a plugin that waits for nothing": (["Silent"], events.NODE_ADD, False),
     "a plugin that nobody knows": (["Stranger"], events.NODE_ADD, False),
     "a wildcard wakes all": (["Silent"], events.UNSCHEDULABLE_TIMEOUT, True),

@@ -23,7 +23,7 @@ FILLED = {
     'scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"}': 1,
     'scheduler_pending_pods{queue="unschedulable"}': 1,
     'scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"}': 1,
-    'scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"}': 2,
+    'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="active"}': 2,
     'scheduler_pod_scheduling_sli_duration_seconds_count{attempts="1"}': 1,
     "scheduler_pod_scheduling_attempts_count": 1,
     "scheduler_scheduling_algorithm_duration_seconds_count": 2,
@@ -134,7 +134,7 @@ def test_metrics_have_kube_schedulers_names_types_and_what_happened(
     points = re.findall(r'extension_point_duration_seconds_count\{extension_point="(\w+)"', text)
     assert set(points) >= POINTS
     events = set(re.findall(r'event_handling_duration_seconds_count\{event="([^"]+)"', text))
-    assert events >= {"NodeAdd", "UnschedulablePodAdd", "UnschedulablePodDelete", "AssignedPodAdd"}
+    assert events >= {"NodeAdd", "UnscheduledPodAdd", "UnscheduledPodDelete", "AssignedPodAdd"}
     assert re.search(r'rest_client_requests_total\{code="201",host="127\.0\.0\.1:\d+",method="POST"\}', text)
     # Nothing but the lease is replaced as a whole.
     assert re.search(r'rest_client_requests_total\{code="200",host="127\.0\.0\.1:\d+",method="PUT"\}', text)

@@ -70,7 +70,7 @@ def test_failed_scheduling() -> None:
         await harness.passes(1)
         message = (
             "0/1 nodes are available: 1 Insufficient cpu. "
-            "no new claims to deallocate, preemption: 0/1 nodes are available: "
+            "preemption: 0/1 nodes are available: "
             "1 Preemption is not helpful for scheduling."
         )
         assert await _events(harness, "FailedScheduling") == [

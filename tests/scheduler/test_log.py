@@ -65,7 +65,7 @@ class Scenario:
 def comes(name: str) -> tuple[Line, ...]:
     return (
         (3, f'I "Add event for unscheduled pod" pod="default/{name}"'),
-        (5, moved(name, "UnschedulablePodAdd", "Active")),
+        (5, moved(name, "UnscheduledPodAdd", "Active")),
         *tried(name),
     )
 
@@ -117,10 +117,8 @@ def missed(name: str, plugins: str) -> str:
 
 PREEMPTION = 'logger="PostFilter.DefaultPreemption"'
 FIT = '{"NodeResourcesFit":{}}'
-NOT_HELPFUL = (
-    "no new claims to deallocate, "
-    "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
-)
+FOUND = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
+NOT_HELPFUL = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
 
 def no_fit(name: str) -> tuple[Line, ...]:
@@ -202,6 +200,7 @@ def scored(node: str) -> list[Line]:
     plugins = {
         "TaintToleration": 300,
         "NodeResourcesFit": 87,
+        "VolumeBinding": 0,
         "DynamicResources": 0,
         "NodeResourcesBalancedAllocation": 68,
         "ImageLocality": 0,
@@ -225,7 +224,7 @@ def error(name: str, reason: str = "SchedulerError") -> tuple[Line, ...]:
     )
 
 
-ELIMINATED = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
+ELIMINATED = "TargetPodUpdatePodSchedulingGatesEliminated"
 SCENARIOS = {
     "fits": Scenario(
         fits,
@@ -266,7 +265,7 @@ SCENARIOS = {
             'I "Status after running PreEnqueue plugin" pod="default/gated" plugin="SchedulingGates" '
             'status="waiting for scheduling gates: [example.com/wait]"',
         ),
-        (5, moved("gated", "UnschedulablePodAdd", "Unschedulable", ", because the pod is gated")),
+        (5, moved("gated", "UnscheduledPodAdd", "Unschedulable", ", because the pod is gated")),
         (4, 'I "Update event for unscheduled pod" pod="default/gated"'),
         (5, moved("gated", ELIMINATED, "Active")),
         (5, moved("gated", ELIMINATED, "Active", " because the Pod is updated")),
@@ -289,11 +288,11 @@ SCENARIOS = {
             2,
             f'I "the target node for the preemption is determined" {PREEMPTION} pod="default/high" node="n1"',
         ),
-        (5, 'I "Status after running PostFilter plugins for pod" pod="default/high" status=""'),
+        (5, f'I "Status after running PostFilter plugins for pod" pod="default/high" status="{FOUND}"'),
         (
             2,
             'I "Unable to schedule pod; no fit; waiting" pod="default/high" '
-            'err="0/1 nodes are available: 1 Insufficient cpu."',
+            f'err="0/1 nodes are available: 1 Insufficient cpu. {FOUND}"',
         ),
         (5, missed("high", FIT)),
         (3, put_back("high", "Unschedulable", 2, 0, FIT)),

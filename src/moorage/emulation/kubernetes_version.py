@@ -46,6 +46,9 @@ class KubernetesVersion:
         "in terms of pod affinity, NotIn and DoesNotExist select only namespaces that exist"
     )
     node_name_first: bool = _difference("NodeName filters before NodeUnschedulable")
+    target_pod_events: bool = _difference(
+        "updates of a waiting pod itself are events of TargetPod, of other waiting pods of UnscheduledPod"
+    )
 
     @property
     def minor(self) -> str:
@@ -77,6 +80,7 @@ V1_36: Final = KubernetesVersion(
     counted_image_volumes=False,
     resolved_namespace_selectors=False,
     node_name_first=False,
+    target_pod_events=False,
 )
 
 V1_37: Final = KubernetesVersion(
@@ -87,6 +91,7 @@ V1_37: Final = KubernetesVersion(
     counted_image_volumes=True,
     resolved_namespace_selectors=True,
     node_name_first=True,
+    target_pod_events=True,
 )
 
 KUBERNETES_VERSIONS: Final = {version.minor: version for version in (V1_36, V1_37)}

@@ -20,9 +20,14 @@ class Resource(StrEnum):
     """The kinds of objects that events are about; custom kinds are `plural.version.group`."""
 
     POD = "Pod"
-    """Any pod. Plugins register this one; events that occur are about one of the next two."""
+    """Any pod. Events that occur are about one of the next three; plugins may register those, too."""
     ASSIGNED_POD = "AssignedPod"
-    UNSCHEDULED_POD = "UnschedulablePod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    """A pod without a node, other than the one that a hint is asked about."""
+    TARGET_POD = "TargetPod"
+    """The pod that a hint is asked about."""
+    UNSCHEDULABLE_POD = "UnschedulablePod"
+    """The two before in one, as v1.36 has it."""
     NODE = "Node"
     PERSISTENT_VOLUME = "PersistentVolume"
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
@@ -55,6 +60,8 @@ class Action(IntFlag):
     UPDATE_POD_LABEL = auto()
     UPDATE_POD_SCALE_DOWN = auto()
     """Some request became smaller."""
+    UPDATE_POD_SCALE_UP = auto()
+    """Some request became larger; in v1.36 that is an update of no particular field."""
     UPDATE_POD_TOLERATION = auto()
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = auto()
     """The last scheduling gate was removed."""
@@ -70,6 +77,7 @@ class Action(IntFlag):
         | UPDATE_NODE_DECLARED_FEATURE
         | UPDATE_POD_LABEL
         | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_SCALE_UP
         | UPDATE_POD_TOLERATION
         | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         | UPDATE_POD_GENERATED_RESOURCE_CLAIM
@@ -78,7 +86,17 @@ class Action(IntFlag):
     ALL = ADD | DELETE | UPDATE
 
 
-_SUBKINDS: dict[str, tuple[str, ...]] = {Resource.POD: (Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD)}
+_SUBKINDS: dict[str, tuple[str, ...]] = {
+    Resource.POD: (
+        Resource.ASSIGNED_POD,
+        Resource.UNSCHEDULED_POD,
+        Resource.TARGET_POD,
+        Resource.UNSCHEDULABLE_POD,
+    ),
+    Resource.UNSCHEDULED_POD: (Resource.UNSCHEDULABLE_POD,),
+    Resource.TARGET_POD: (Resource.UNSCHEDULABLE_POD,),
+}
+"""The resources that a registration covers besides its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +151,6 @@ def event(resource: str, action: Action) -> ClusterEvent:
 
 ASSIGNED_POD_ADD = event(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE = event(Resource.ASSIGNED_POD, Action.DELETE)
-UNSCHEDULED_POD_ADD = event(Resource.UNSCHEDULED_POD, Action.ADD)
-UNSCHEDULED_POD_UPDATE = event(Resource.UNSCHEDULED_POD, Action.UPDATE)
-UNSCHEDULED_POD_DELETE = event(Resource.UNSCHEDULED_POD, Action.DELETE)
 NODE_ADD = event(Resource.NODE, Action.ADD)
 NODE_DELETE = event(Resource.NODE, Action.DELETE)
 

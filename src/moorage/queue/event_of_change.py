@@ -14,13 +14,30 @@ from moorage.queue.cluster_events import Action, ClusterEvent, Resource, event
 _MILLI = NANO // 1000
 
 
-def pod_events(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
-    """The events of a pod update; at least one: an update of no particular field is an event as well."""
-    kind = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULED_POD
-    if _is_of_no_particular_field(old, new):
-        return (event(kind, Action.UPDATE),)
-    actions = tuple(_pod_actions(old, new)) or (Action.UPDATE,)
-    return tuple([event(kind, action) for action in actions])
+class PodEvents:
+    """The events of pods without a node, and of updates of any pod, as a version of Kubernetes names them.
+
+    tells_target: whether updates of the pod that a hint is asked about are events of their own, and so are
+    those that raise a request.
+    """
+
+    def __init__(self, tells_target: bool) -> None:
+        self._tells_target = tells_target
+        self._target = Resource.TARGET_POD if tells_target else Resource.UNSCHEDULABLE_POD
+        self._unscheduled = Resource.UNSCHEDULED_POD if tells_target else Resource.UNSCHEDULABLE_POD
+        self.added = event(self._unscheduled, Action.ADD)
+        self.updated = event(self._unscheduled, Action.UPDATE)
+        self.deleted = event(self._unscheduled, Action.DELETE)
+
+    def of_update(self, old: Pod, new: Pod, *, is_target: bool = False) -> tuple[ClusterEvent, ...]:
+        """The events of an update; at least one: an update of no particular field is an event as well."""
+        kind = (
+            Resource.ASSIGNED_POD if new.spec.node_name else self._target if is_target else self._unscheduled
+        )
+        if _is_of_no_particular_field(old, new):
+            return (event(kind, Action.UPDATE),)
+        actions = _pod_actions(old, new, self._tells_target)
+        return tuple([event(kind, action) for action in actions]) or (event(kind, Action.UPDATE),)
 
 
 def _is_of_no_particular_field(old: Pod, new: Pod) -> bool:
@@ -33,11 +50,14 @@ def _is_of_no_particular_field(old: Pod, new: Pod) -> bool:
     )
 
 
-def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
+def _pod_actions(old: Pod, new: Pod, tells_scale_up: bool) -> Iterator[Action]:
     if old.labels != new.labels:
         yield Action.UPDATE_POD_LABEL
-    if _scaled_down(old, new):
-        yield Action.UPDATE_POD_SCALE_DOWN
+    if _what_requests_depend_on(old) != _what_requests_depend_on(new):
+        if _scaled_down(old, new):
+            yield Action.UPDATE_POD_SCALE_DOWN
+        if tells_scale_up and _scaled_down(new, old):
+            yield Action.UPDATE_POD_SCALE_UP
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         yield Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     # The API server allows adding tolerations, not changing them.
@@ -49,8 +69,6 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
 
 def _scaled_down(old: Pod, new: Pod) -> bool:
     """Whether any request decreased, compared in thousandths."""
-    if _what_requests_depend_on(old) == _what_requests_depend_on(new):
-        return False
     after = pod_requests(new, use_status=True)
     return any(
         name not in after or round_up(amount, _MILLI) > round_up(after[name], _MILLI)

@@ -28,12 +28,13 @@ from typing import Any
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.clock import Clock
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION
 from moorage.queue import cluster_events as events
 from moorage.queue import queue_log
 from moorage.queue.backoff_queue import BackoffQueue
 from moorage.queue.cluster_events import ClusterEvent
 from moorage.queue.equivalent_pods import EquivalentPods
-from moorage.queue.event_of_change import pod_events
+from moorage.queue.event_of_change import PodEvents
 from moorage.queue.heap import PodHeap
 from moorage.queue.in_flight_events import InFlightEvents
 from moorage.queue.nominator import Nominator, NoNominator, update_nomination
@@ -47,10 +48,6 @@ from moorage.queue.unschedulable_pods import UnschedulablePods
 INITIAL_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 10.0
 MAX_UNSCHEDULABLE_SECONDS = 300.0
-
-
-_POD_ADDED = events.UNSCHEDULED_POD_ADD.label
-_NEW_POD_EVENTS = (_POD_ADDED, events.UNSCHEDULED_POD_UPDATE.label)
 
 
 class Place(StrEnum):
@@ -72,6 +69,7 @@ class SchedulingQueue:
 
     rules: what the plugins register, by scheduler name.
     nominations: updated as pods are added, updated and deleted.
+    pod_events: the names of pods' events; by default those of the default version.
     """
 
     def __init__(
@@ -85,7 +83,10 @@ class SchedulingQueue:
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
         nominations: Nominator | None = None,
         observer: QueueObserver | None = None,
+        pod_events: PodEvents | None = None,
     ) -> None:
+        self.pod_events = pod_events or PodEvents(DEFAULT_VERSION.target_pod_events)
+        self._new_pod_events = (self.pod_events.added.label, self.pod_events.updated.label)
         self.changed: Callable[[], None] = lambda: None
         self.unschedulable_by_plugin: Counter[tuple[str, str]] = Counter()
         """Number of queued pods by the plugins that rejected them last, and by scheduler name."""
@@ -109,7 +110,7 @@ class SchedulingQueue:
     def add(self, pod: Pod) -> None:
         """A pod without a node was added."""
         if pod.uid not in self:
-            self._to_active(QueuedPod(pod, self._clock.now()), _POD_ADDED)
+            self._to_active(QueuedPod(pod, self._clock.now()), self.pod_events.added.label)
 
     def update(self, old: Pod, new: Pod) -> None:
         """A pod without a node was updated, which may make it schedulable; an unknown pod is added.
@@ -121,12 +122,12 @@ class SchedulingQueue:
             self.add(new)
             return
         if new.uid in self._in_flight:
-            for event in pod_events(old, new):
+            for event in self.pod_events.of_update(old, new, is_target=True):
                 self._in_flight.note(event, old, new, only=new.uid)
             if log.v >= 6:
                 queue_log.updated_in_flight(new)
         elif (queued := self.get(new.uid)) is None:
-            self._to_active(QueuedPod(new, self._clock.now()), events.UNSCHEDULED_POD_UPDATE.label)
+            self._to_active(QueuedPod(new, self._clock.now()), self.pod_events.updated.label)
         else:
             queued.pod = new
             update_nomination(self._nominations, old, new)
@@ -138,7 +139,7 @@ class SchedulingQueue:
                 self._requeue_after_update(queued, old, new)
 
     def _requeue_after_update(self, queued: QueuedPod, old: Pod, new: Pod) -> None:
-        for event in pod_events(old, new):
+        for event in self.pod_events.of_update(old, new, is_target=True):
             strategy = self._hints.strategy(queued, event, old, new)
             place = self._place(queued, strategy, event.label)
             if place in (Place.ACTIVE, Place.BACKOFF):
@@ -358,7 +359,7 @@ class SchedulingQueue:
         if log.v >= 5:
             queue_log.moved(queued, event, Place.ACTIVE)
         self._observer.incoming(Place.ACTIVE, event)
-        if event in _NEW_POD_EVENTS:
+        if event in self._new_pod_events:
             self._nominations.put(queued.pod, queued.pod.status.nominated_node_name)
         self.changed()
         return Place.ACTIVE

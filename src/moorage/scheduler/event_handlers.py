@@ -20,7 +20,7 @@ from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger, kobj
 from moorage.queue import cluster_events as events
 from moorage.queue.cluster_events import Action, Resource
-from moorage.queue.event_of_change import lost_nomination, node_events, pod_events
+from moorage.queue.event_of_change import lost_nomination, node_events
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.watched_kinds import CustomObject
 
@@ -163,7 +163,7 @@ class EventHandlers:
             self._queue.done(pod.uid)
         assumed = self._cache.put_pod(pod)
         if was_bound and old is not None:
-            for event in pod_events(old, pod):
+            for event in self._queue.pod_events.of_update(old, pod):
                 self._queue.move_all(event, old, pod)
         else:
             self._queue.move_all(events.ASSIGNED_POD_ADD, None, pod)

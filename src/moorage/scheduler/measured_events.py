@@ -15,8 +15,9 @@ from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.informer import EventType, Informer, Listener
 from moorage.client.kinds import Kind
-from moorage.queue import cluster_events as events
-from moorage.queue.event_of_change import node_events, pod_events
+from moorage.emulation.kubernetes_version import KubernetesVersion
+from moorage.queue.cluster_events import ASSIGNED_POD_ADD
+from moorage.queue.event_of_change import PodEvents, node_events
 from moorage.scheduler.event_handlers import RESOURCES
 from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS
 from moorage.services.metric_values import Distribution
@@ -29,7 +30,6 @@ INFORMERS: Final = "kube-scheduler"
 """What metrics call the informers of this process."""
 _ACTIONS: Final = {"ADDED": "Add", "MODIFIED": "Update", "DELETED": "Delete"}
 _KNOWN: Final = {kinds.NODE, kinds.POD, *WATCHED_BY_DEFAULT_PLUGINS}
-_UNSCHEDULED_UPDATE: Final = events.UNSCHEDULED_POD_UPDATE.label
 _ASSIGNED_UPDATE: Final = "AssignedPodUpdate"
 
 
@@ -38,7 +38,7 @@ def time_events(informers: Sequence[Informer[Any]], metrics: Metrics) -> None:
     for informer in informers:
         kind = informer.kind
         latency = metrics.informer_duration.labels(INFORMERS, kind.group, kind.version, kind.plural)
-        labels = _labels_of(kind)
+        labels = _labels_of(kind, metrics.version)
         informer.listeners[:] = [_timed(each, labels, latency, metrics) for each in informer.listeners]
 
 
@@ -60,9 +60,9 @@ def _timed(listener: Listener[Any], labels: Labels, latency: Distribution, metri
     return listen
 
 
-def _labels_of(kind: Kind) -> Labels:
+def _labels_of(kind: Kind, version: KubernetesVersion) -> Labels:
     if kind == kinds.POD:
-        return _of_pod
+        return _PodLabels(PodEvents(version.target_pod_events))
     if kind == kinds.NODE:
         return _of_node
     if kind in _KNOWN:
@@ -82,20 +82,24 @@ def _of_node(type: EventType, obj: Node, before: Node | None) -> Iterable[str]:
     return [event.label for event in node_events(before, obj)]
 
 
-_POD_LABELS: Final = {
-    (type, is_assigned): (f"{'AssignedPod' if is_assigned else 'UnschedulablePod'}{action}",)
-    for type, action in _ACTIONS.items()
-    for is_assigned in (True, False)
-}
-_BOUND: Final = (events.UNSCHEDULED_POD_DELETE.label, events.ASSIGNED_POD_ADD.label)
-"""A pod that is bound leaves those that wait, and comes to those on nodes."""
+class _PodLabels:
+    """What metrics call changes of pods."""
 
+    def __init__(self, events: PodEvents) -> None:
+        self._events = events
+        self._unscheduled = {
+            "ADDED": (events.added.label,),
+            "MODIFIED": (events.updated.label,),
+            "DELETED": (events.deleted.label,),
+        }
+        self._bound = (events.deleted.label, ASSIGNED_POD_ADD.label)
+        """A pod that is bound leaves those that wait, and comes to those on nodes."""
 
-def _of_pod(type: EventType, obj: Pod, before: Pod | None) -> Iterable[str]:
-    is_assigned = bool(obj.spec.node_name)
-    if type != "MODIFIED" or before is None:
-        return _POD_LABELS[type, is_assigned]
-    if is_assigned and not before.spec.node_name:
-        return _BOUND
-    general = _ASSIGNED_UPDATE if is_assigned else _UNSCHEDULED_UPDATE
-    return {general: None, **{event.label: None for event in pod_events(before, obj)}}
+    def __call__(self, type: EventType, obj: Pod, before: Pod | None) -> Iterable[str]:
+        is_assigned = bool(obj.spec.node_name)
+        if type != "MODIFIED" or before is None:
+            return (f"AssignedPod{_ACTIONS[type]}",) if is_assigned else self._unscheduled[type]
+        if is_assigned and not before.spec.node_name:
+            return self._bound
+        general = _ASSIGNED_UPDATE if is_assigned else self._events.updated.label
+        return {general: None, **{event.label: None for event in self._events.of_update(before, obj)}}

@@ -33,6 +33,7 @@ from moorage.framework.runtime.profiles import Profiles
 from moorage.framework.runtime.slow_plugins import SLOW_SECONDS, SlowCalls
 from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger
+from moorage.queue.event_of_change import PodEvents
 from moorage.queue.flushing import Flusher
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.queueing_rules import QueueRules
@@ -184,6 +185,7 @@ class Scheduler:
             max_unschedulable_seconds=max_unschedulable_seconds,
             nominations=self.cache.nominations,
             observer=self._observer.queue,
+            pod_events=PodEvents(self._handle.version.target_pod_events),
         )
 
     def _new_engine(self, config: SchedulerConfiguration) -> Engine:

@@ -110,7 +110,7 @@ class Metrics:
         options: MetricOptions | None = None,
         version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
-        self._version = version
+        self.version = version
         self._random = random or Random()
         self._options = options or MetricOptions()
         self._section = section = _Section({**METRICS, **OWN_METRICS}, self._options)
@@ -242,7 +242,7 @@ class Metrics:
         number = self._section.numbers
         self.exec_certificate_seconds.set(math.inf)  # There is no such certificate.
         number("kubernetes_build_info").labels(*build_info().values()).set(1)
-        version = self._version
+        version = self.version
         numbers = (DEFAULT_VERSION.number, version.minor, version.previous_minor)
         number("version_info").labels("kube", *numbers).set(1)
         for name, is_on in version.gates.enabled.items():

@@ -94,7 +94,7 @@ def test_events_have_every_field_as_kube_scheduler_writes_it(stage: Stage) -> No
         type="Warning",
         reason="FailedScheduling",
         action="Scheduling",
-        note=f"{NO_ROOM} no new claims to deallocate, preemption: {NO_VICTIMS}",
+        note=f"{NO_ROOM} preemption: {NO_VICTIMS}",
     )
 
     shown = stage.user("get", "events", "--field-selector=involvedObject.name=waits", "--no-headers")
@@ -161,7 +161,7 @@ def test_conditions_have_every_field_as_kube_scheduler_writes_it(stage: Stage) -
         "type": "PodScheduled",
         "status": "False",
         "reason": "Unschedulable",
-        "message": "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
+        "message": "0/1 nodes are available: 1 Insufficient cpu. preemption: "
         "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
         # The status has been False all the time, and the pod's specification is another one now.
         "lastTransitionTime": gated["lastTransitionTime"],

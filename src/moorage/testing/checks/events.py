@@ -35,7 +35,7 @@ _OF_PODS = (
     | Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     | Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
 )
-_PODS = (Resource.POD, Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD)
+_PODS = (Resource.POD, Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.TARGET_POD)
 
 
 def _interests(trial: Trial) -> tuple[Interest, ...]:
