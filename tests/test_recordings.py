@@ -6,14 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from moorage.emulation.kubernetes_version import V1_36
 from moorage.plugins import default_registry
 from moorage.sim.recording import load_recording
 from moorage.sim.replay import ReplayResult
 
-RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.json.gz"))
+FOLDER = Path(__file__).parent / "recordings"
+RECORDINGS = sorted(FOLDER.glob("*.json.gz"))
+NEWER_RECORDINGS = sorted((FOLDER / "1.37").glob("*.json.gz"))
+"""Of v1.37: what it decides otherwise."""
 
 
-@pytest.mark.parametrize("file", RECORDINGS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def named(path: Path) -> str:
+    return path.relative_to(FOLDER).as_posix().removesuffix(".json.gz")
+
+
+@pytest.mark.parametrize("file", [*RECORDINGS, *NEWER_RECORDINGS], ids=named)
 def test_every_decision_is_equal(file: Path) -> None:
     result = ReplayResult()
     result.add(load_recording(file), default_registry())
@@ -26,3 +34,11 @@ def test_all_recordings_are_here() -> None:
     families = {file.name.rsplit("-", 1)[0] for file in RECORDINGS}
     assert len(families) == 29
     assert len(RECORDINGS) == 59
+    assert len(NEWER_RECORDINGS) == 8
+
+
+@pytest.mark.parametrize("file", NEWER_RECORDINGS, ids=named)
+def test_the_other_version_decides_otherwise(file: Path) -> None:
+    result = ReplayResult()
+    result.add(load_recording(file, V1_36), default_registry())
+    assert result.differences

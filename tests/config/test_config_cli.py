@@ -47,7 +47,7 @@ def test_check_says_ok_and_what_runs(good: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0] == f"{good}: ok"
-    assert lines[1].startswith("  profile mine: SchedulingGates, PrioritySort, NodeUnschedulable, NodeName, ")
+    assert lines[1].startswith("  profile mine: SchedulingGates, PrioritySort, NodeName, NodeUnschedulable, ")
     assert "TaintToleration (3)" in lines[1]
     assert "NodePorts" not in lines[1]
     assert lines[2:] == [

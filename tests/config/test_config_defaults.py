@@ -62,7 +62,7 @@ def plugin_set(enabled: str = "", disabled: str = "") -> PluginSet:
 
 
 def test_default_plugins_in_order() -> None:
-    assert default_plugins() == Plugins(multi_point=plugin_set(UPSTREAM_PLUGINS))
+    assert default_plugins(V1_36) == Plugins(multi_point=plugin_set(UPSTREAM_PLUGINS))
 
 
 WORKLOADS = {"GenericWorkload": True}

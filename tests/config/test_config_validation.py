@@ -19,7 +19,7 @@ from moorage.config.types import (
     SchedulerConfiguration,
 )
 from moorage.config.validation import validate
-from moorage.emulation.kubernetes_version import V1_36, KubernetesVersion
+from moorage.emulation.kubernetes_version import V1_36, V1_37, KubernetesVersion
 
 QUALIFIED = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
@@ -610,3 +610,10 @@ BUILT: dict[str, tuple[SchedulerConfiguration, list[str]]] = {
 @pytest.mark.parametrize(("config", "expected"), BUILT.values(), ids=BUILT.keys())
 def test_configurations_made_in_code(config: SchedulerConfiguration, expected: list[str]) -> None:
     assert validate(config) == expected
+
+
+def test_groups_have_a_post_filter_since_v1_37() -> None:
+    fields = profile(plugins={"podGroupPostFilter": {"enabled": [{"name": "DefaultPreemption"}]}})
+    assert problems(fields, V1_37) == []
+    unknown = "profiles[0].plugins.podGroupPostFilter: unknown field in v1.36"
+    assert problems(fields, V1_36) == [unknown]

@@ -324,14 +324,19 @@ def outcome(answer: Any, *extenders: dict[str, Any]) -> tuple[str | None, set[st
     return arranged.nominated_node, evicted, decision.message.partition("Insufficient cpu. ")[2]
 
 
+def found(node: str, *victims: str) -> tuple[str, set[str], str]:
+    placement = f"found a potential placement for pod on node {node}, preempting {len(victims)} victims"
+    return node, set(victims), f"preemption: {placement}"
+
+
 def test_without_a_word_from_extenders_the_least_important_go() -> None:
-    assert outcome(None, FILTERING) == ("a", {"a1", "a2"}, "")
+    assert outcome(None, FILTERING) == found("a", "a1", "a2")
 
 
 LEFT = {
-    "a node is taken out": (meta(b=["b1", "b2"]), ("b", {"b1", "b2"}, "")),
-    "a victim is taken out": (meta(a=["a2"]), ("a", {"a2"}, "")),
-    "both are left, the better one wins": (meta(b=["b1"], a=["a1", "a2"]), ("a", {"a1", "a2"}, "")),
+    "a node is taken out": (meta(b=["b1", "b2"]), found("b", "b1", "b2")),
+    "a victim is taken out": (meta(a=["a2"]), found("a", "a2")),
+    "both are left, the better one wins": (meta(b=["b1"], a=["a1", "a2"]), found("a", "a1", "a2")),
     "none is left": (
         {},
         (None, set(), "preemption: no candidate node for preemption"),

@@ -163,7 +163,9 @@ async def a_device_stands_for_a_resource(harness: SchedulerHarness, metrics: Met
     await harness.add_pod("p", containers=[container])
     await harness.passes(3)
     assert await harness.node_of("p") == "n1"
-    assert metrics.resourceclaim_creates.labels("success").value == 1
+    created = "dynamic_resource_allocation_resourceclaim_creates_total"
+    labels = 'admin_access="false",owner_api_group="",owner_api_kind="Pod",status="success"'
+    assert f"{created}{{{labels}}} 1" in metrics.text().decode()
 
 
 async def every_cycle_is_in_the_sample(harness: SchedulerHarness, metrics: Metrics) -> None:
@@ -187,7 +189,7 @@ RARE: dict[str, Scenario] = {
     "scheduler_volume_scheduling_stage_error_total": a_volume_is_never_made,
     "scheduler_dra_bindingconditions_allocations_total": a_device_takes_its_time,
     "scheduler_dra_bindingconditions_wait_duration_seconds": a_device_takes_its_time,
-    "scheduler_resourceclaim_creates_total": a_device_stands_for_a_resource,
+    "dynamic_resource_allocation_resourceclaim_creates_total": a_device_stands_for_a_resource,
     "scheduler_plugin_execution_duration_seconds": every_cycle_is_in_the_sample,
 }
 

@@ -14,9 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from moorage.client.rate_limit import RateLimitedTransport
 from moorage.client.retry import RetryingTransport
 from moorage.clock import VirtualClock
+from moorage.emulation.kubernetes_version import V1_36, V1_37, KubernetesVersion
 from moorage.http.errors import ConnectionFailed, NoAccess
 from moorage.http.transport import Request, Response
-from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
+from moorage.services.metric_table import HEALTH_METRICS, OWN_METRICS, metrics_of
 from moorage.services.metrics import PLUGIN_SAMPLE_SHARE, MetricOptions, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.services.request_metrics import MeasuredRequests
@@ -24,14 +25,18 @@ from tests.builders import make_pod
 
 UPSTREAM = Path(__file__).parent / "data" / "metrics.tsv"
 """Taken from the sources of kube-scheduler v1.36.4."""
+NEWER = Path(__file__).parent / "data" / "metrics_1.37.tsv"
+"""What v1.37.0-rc.1 declares differently or in addition."""
+RENAMED = "scheduler_resourceclaim_creates_total"
 
 
-def upstream() -> dict[str, tuple[str, ...]]:
-    rows = (line.split("\t") for line in UPSTREAM.read_text().splitlines() if not line.startswith("#"))
+def upstream(file: Path = UPSTREAM) -> dict[str, tuple[str, ...]]:
+    rows = (line.split("\t") for line in file.read_text().splitlines() if not line.startswith("#"))
     return {name: tuple(facts) for name, *facts in rows}
 
 
-def test_every_metric_is_declared_as_upstream_declares_it() -> None:
+@pytest.mark.parametrize("version", [V1_36, V1_37], ids=lambda version: version.minor)
+def test_every_metric_is_declared_as_upstream_declares_it(version: KubernetesVersion) -> None:
     ours = {
         spec.name: (
             spec.kind,
@@ -39,9 +44,12 @@ def test_every_metric_is_declared_as_upstream_declares_it() -> None:
             " ".join(spec.labels),
             " ".join(map(repr, spec.buckets)),
         )
-        for spec in (*METRICS.values(), *HEALTH_METRICS.values())
+        for spec in (*metrics_of(version).values(), *HEALTH_METRICS.values())
     }
-    assert ours == upstream()
+    expected = upstream()
+    if version is V1_37:
+        expected = {name: facts for name, facts in expected.items() if name != RENAMED} | upstream(NEWER)
+    assert ours == expected
 
 
 def test_metrics_of_our_own_say_so() -> None:
@@ -69,7 +77,7 @@ def test_every_metric_can_be_recorded_and_read_back() -> None:
             cell.inc(3)
     text = metrics.text()
     samples = shown(text)
-    for name, spec in {**METRICS, **OWN_METRICS}.items():
+    for name, spec in {**metrics_of(V1_37), **OWN_METRICS}.items():
         assert f"# TYPE {name} {spec.kind}\n".encode() in text
         labels = tuple(sorted(f"{label}=some {label}" for label in spec.labels))
         if spec.kind == "histogram":
@@ -84,7 +92,8 @@ def test_every_metric_can_be_recorded_and_read_back() -> None:
 def test_what_is_shown_before_anything_happens() -> None:
     samples = shown(Metrics().text())
     assert samples["scheduler_pending_pods"] == {
-        (f"queue={queue}",): 0.0 for queue in ("active", "backoff", "unschedulable", "gated")
+        (f"queue={queue}",): 0.0
+        for queue in ("active", "backoff", "unschedulable", "gated", "incomplete", "pending")
     }
     assert samples["scheduler_preemption_attempts_total"] == {(): 0.0}
     assert samples["scheduler_pod_scheduling_attempts_count"] == {(): 0.0}
@@ -92,7 +101,7 @@ def test_what_is_shown_before_anything_happens() -> None:
     assert "scheduler_schedule_attempts_total" not in samples
     assert samples["process_open_fds"][()] > 0
     [build] = samples["kubernetes_build_info"]
-    assert {"major=1", "minor=36"} < set(build)
+    assert {"major=1", "minor=37"} < set(build)
 
 
 def test_bounds_are_written_as_go_writes_them() -> None:
@@ -331,3 +340,20 @@ def test_pods_that_have_ended_are_left_out() -> None:
     requests = shown(pod_resources_text([ended, waiting]))["kube_pod_resource_request"]
     [labels] = requests
     assert {"pod=waiting", "node=", "resource=cpu", "unit=cores"} < set(labels)
+
+
+def test_each_waiting_pod_is_an_entity_of_the_queue() -> None:
+    newer, older = Metrics(version=V1_37), Metrics(version=V1_36)
+    for metrics in (newer, older):
+        metrics.pending_pods.labels("backoff").set(3)
+        metrics.queue_incoming_pods.labels("active", "NodeAdd").inc(2)
+        metrics.count_entities()
+    samples = shown(newer.text())
+    assert samples["scheduler_queued_entities"]["queue=backoff", "type=pod"] == 3
+    incoming = samples["scheduler_queue_incoming_entities_total"]
+    assert incoming == {("event=NodeAdd", "queue=active", "type=pod"): 2}
+    queues = set(samples["scheduler_pending_pods"])
+    assert {("queue=incomplete",), ("queue=pending",)} <= queues
+    text = older.text()
+    assert b"entities" not in text
+    assert b'queue="incomplete"' not in text

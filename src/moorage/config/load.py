@@ -5,7 +5,7 @@ Each step runs only if the one before found no problems, and reports all problem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from moorage.config.defaults import apply_defaults, fill_absent
 from moorage.config.manifest import dump_yaml, to_manifest
 from moorage.config.problems import ConfigError, child
 from moorage.config.strict import decode
-from moorage.config.types import API_VERSION, GROUP, KIND, PluginConfig, SchedulerConfiguration
+from moorage.config.types import API_VERSION, GROUP, KIND, PluginConfig, PluginSet, SchedulerConfiguration
 from moorage.config.validation import validate
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
@@ -78,6 +78,7 @@ def parse_config(
     problems: list[str] = []
     body = {key: value for key, value in fill_absent(document).items() if key not in ("apiVersion", "kind")}
     config = decode(body, SchedulerConfiguration, "", problems)
+    problems += _unknown_points(config, version) if not problems else ()
     if not problems:
         config = _with_typed_args(config, problems)
     if not problems:
@@ -86,6 +87,15 @@ def parse_config(
     if problems:
         raise ConfigError(problems, where)
     return config
+
+
+def _unknown_points(config: SchedulerConfiguration, version: KubernetesVersion) -> Iterator[str]:
+    """Extension points that are named and that a version does not have."""
+    if version.pod_group_post_filter:
+        return
+    for index, profile in enumerate(config.profiles):
+        if profile.plugins.pod_group_post_filter != PluginSet():
+            yield f"profiles[{index}].plugins.podGroupPostFilter: unknown field in v{version.minor}"
 
 
 def _version_problem(document: Mapping[str, Any]) -> str | None:

@@ -60,6 +60,7 @@ class Plugins(Struct):
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
     def items(self) -> Iterator[tuple[str, PluginSet]]:
         """Every extension point with its set, including `multi_point`."""

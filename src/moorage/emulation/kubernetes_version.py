@@ -49,6 +49,8 @@ class KubernetesVersion:
     target_pod_events: bool = _difference(
         "updates of a waiting pod itself are events of TargetPod, of other waiting pods of UnscheduledPod"
     )
+    entity_metrics: bool = _difference("metrics count what is queued: pods outside of groups, and groups")
+    pod_group_post_filter: bool = _difference("profiles have the extension point podGroupPostFilter")
 
     @property
     def minor(self) -> str:
@@ -81,6 +83,8 @@ V1_36: Final = KubernetesVersion(
     resolved_namespace_selectors=False,
     node_name_first=False,
     target_pod_events=False,
+    entity_metrics=False,
+    pod_group_post_filter=False,
 )
 
 V1_37: Final = KubernetesVersion(
@@ -92,6 +96,8 @@ V1_37: Final = KubernetesVersion(
     resolved_namespace_selectors=True,
     node_name_first=True,
     target_pod_events=True,
+    entity_metrics=True,
+    pod_group_post_filter=True,
 )
 
 KUBERNETES_VERSIONS: Final = {version.minor: version for version in (V1_36, V1_37)}

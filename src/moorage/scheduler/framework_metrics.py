@@ -39,7 +39,7 @@ class ProfilePluginMetrics(PluginMetrics):
 
     def claim_created(self, succeeded: bool) -> None:
         """A claim was created for a pod's extended resources, or could not be."""
-        self._metrics.resourceclaim_creates.labels("success" if succeeded else "failure").inc()
+        self._metrics.claim_created(succeeded)
 
     def devices_awaited(
         self, status: str, seconds: float, drivers: Iterable[str], slow_drivers: Iterable[str]

@@ -188,6 +188,7 @@ def read_gauges(metrics: Metrics, scheduler: ObservedScheduler) -> None:
     """Set the gauges that are read from a scheduler when metrics are requested."""
     queue, cache = scheduler.queue, scheduler.cache
     _set_all(metrics.pending_pods, ((str(place), count) for place, count in queue.pending().items()))
+    metrics.count_entities()
     _set_all(metrics.inflight_events, queue.events_in_flight().items())
     _set_all(
         metrics.cache_size,

@@ -1,4 +1,4 @@
-"""Every metric of kube-scheduler v1.36, and moorage's own, read from `metrics.txt`."""
+"""Every metric of kube-scheduler, and moorage's own, read from `metrics.txt`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Final, cast, get_args
 
+from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.services.metric_values import Kind, MetricSpec
 
 
@@ -50,11 +51,20 @@ def _read() -> dict[str, dict[str, MetricSpec]]:
 
 _SECTIONS: Final = _read()
 
-METRICS: Final[Mapping[str, MetricSpec]] = {**_SECTIONS["metrics"], **_SECTIONS["optional"]}
-"""The metrics at `/metrics`, by name."""
+_COMMON: Final[Mapping[str, MetricSpec]] = {**_SECTIONS["metrics"], **_SECTIONS["optional"]}
+_RENAMED: Final = "scheduler_resourceclaim_creates_total"
+"""A metric that has another name since there are metrics of entities."""
 
 HEALTH_METRICS: Final[Mapping[str, MetricSpec]] = _SECTIONS["health"]
 """The metrics at `/metrics/slis`, by name."""
 
 OWN_METRICS: Final[Mapping[str, MetricSpec]] = _SECTIONS["own"]
 """Moorage's own metrics at `/metrics`, by name."""
+
+
+def metrics_of(version: KubernetesVersion) -> Mapping[str, MetricSpec]:
+    """The metrics at `/metrics` in a version, by name."""
+    if not version.entity_metrics:
+        return _COMMON
+    kept = {name: spec for name, spec in _COMMON.items() if name != _RENAMED}
+    return {**kept, **_SECTIONS["entities"]}

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.exposition import generate_latest
 
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
-from moorage.services.metric_table import HEALTH_METRICS, METRICS, OWN_METRICS
+from moorage.services.metric_table import HEALTH_METRICS, OWN_METRICS, metrics_of
 from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
 from moorage.version import __version__
 
@@ -35,6 +35,10 @@ PLUGIN_SAMPLE_SHARE: Final = 0.1
 _MAX_STORED: Final = 1000
 """Number of stored observations from which on they are counted: counting a few costs as much as many."""
 QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
+_GROUP_QUEUES: Final = ("incomplete", "pending")
+"""Where pods wait for their group."""
+_POD: Final = "pod"
+"""The type of an entity that is no group."""
 """Values of the label `queue` of pending pods."""
 
 SCHEDULED: Final = "scheduled"
@@ -113,7 +117,8 @@ class Metrics:
         self.version = version
         self._random = random or Random()
         self._options = options or MetricOptions()
-        self._section = section = _Section({**METRICS, **OWN_METRICS}, self._options)
+        specs = metrics_of(version)
+        self._section = section = _Section({**specs, **OWN_METRICS}, self._options)
         self._add_attempts(section)
         self._add_framework(section)
         self._add_plugins(section)
@@ -169,7 +174,11 @@ class Metrics:
         self.preemption_victims = distribution("scheduler_preemption_victims").labels()
         self.preemption_goroutines = number("scheduler_preemption_goroutines_execution_total")
         self.preemption_goroutines_duration = distribution("scheduler_preemption_goroutines_duration_seconds")
-        self.resourceclaim_creates = number("scheduler_resourceclaim_creates_total")
+        self._claim_creates = number(
+            "dynamic_resource_allocation_resourceclaim_creates_total"
+            if self.version.entity_metrics
+            else "scheduler_resourceclaim_creates_total"
+        )
         self.device_binding_allocations = number("scheduler_dra_bindingconditions_allocations_total")
         self.device_binding_wait_duration = distribution(
             "scheduler_dra_bindingconditions_wait_duration_seconds"
@@ -182,6 +191,9 @@ class Metrics:
         number, distribution = section.numbers, section.distributions
         self.pending_pods = number("scheduler_pending_pods")
         self.queue_incoming_pods = number("scheduler_queue_incoming_pods_total")
+        if self.version.entity_metrics:
+            self._queued_entities = number("scheduler_queued_entities")
+            self._incoming_entities = number("scheduler_queue_incoming_entities_total")
         self.unschedulable_pods = number("scheduler_unschedulable_pods")
         self.queueing_hint_duration = distribution("scheduler_queueing_hint_execution_duration_seconds")
         self.inflight_events = number("scheduler_inflight_events")
@@ -237,7 +249,7 @@ class Metrics:
 
     def _complete(self) -> None:
         """Metrics with fixed values, and prometheus-client's process metrics."""
-        for queue in QUEUES:
+        for queue in (*QUEUES, *_GROUP_QUEUES) if self.version.entity_metrics else QUEUES:
             self.pending_pods.labels(queue)
         number = self._section.numbers
         self.exec_certificate_seconds.set(math.inf)  # There is no such certificate.
@@ -248,7 +260,7 @@ class Metrics:
         for name, is_on in version.gates.enabled.items():
             self.feature_enabled.labels(name, version.gates.known[name].label).set(float(is_on))
         registered = number("registered_metrics_total")
-        for spec in METRICS.values():
+        for spec in metrics_of(version).values():
             registered.labels(spec.stability, "").inc()
         number("disabled_metrics_total").labels().inc(len(self._options.disabled))
         unexpected = number("cardinality_enforcement_unexpected_categorizations_total")
@@ -270,6 +282,20 @@ class Metrics:
         """A health check was made, for `/healthz`, `/livez` or `/readyz`."""
         self._healthcheck.labels(name, endpoint).set(float(passed))
         self._healthchecks.labels(name, endpoint, "success" if passed else "error").inc()
+
+    def claim_created(self, succeeded: bool) -> None:
+        """The API server was asked to create a claim for a pod."""
+        labels = ("success" if succeeded else "failure", "false", "", "Pod")
+        self._claim_creates.labels(*labels[: len(self._claim_creates.spec.labels)]).inc()
+
+    def count_entities(self) -> None:
+        """Set the metrics of what is queued from those of pods: each pod is queued for itself."""
+        if not self.version.entity_metrics:
+            return
+        for queue in QUEUES:
+            self._queued_entities.labels(queue, _POD).set(self.pending_pods.labels(queue).value)
+        for (queue, event), cell in list(self.queue_incoming_pods.cells.items()):
+            self._incoming_entities.labels(queue, event, _POD).set(cell.value)
 
     # -- showing
 
