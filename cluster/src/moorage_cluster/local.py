@@ -15,6 +15,7 @@ from moorage.client.kinds import STORAGE_CLASS
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.framework.loading.registry import Registry
 from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
@@ -51,6 +52,8 @@ class LocalSettings:
     """Whether pods are scheduled in this process; if not, another one does it."""
     run_containers_with: tuple[str, int] | None = None
     """Address and port at which processes reach the API server, if containers run as processes."""
+    version: KubernetesVersion = DEFAULT_VERSION
+    """The version that the scheduler emulates."""
 
 
 class PreparedCluster(NamedTuple):
@@ -99,7 +102,7 @@ class LocalCluster:
                 clock,
                 random,
                 "moorage-up",
-                version=settings.server.version,
+                version=settings.version,
             )
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))

@@ -37,8 +37,8 @@ class KubernetesVersion:
     features: Features
     """The feature gates that change moorage's behaviour."""
 
-    silent_deallocation: bool = _difference(
-        "DynamicResources does not say in messages that it found no claim to deallocate"
+    newer_device_rules: bool = _difference(
+        "DynamicResources has the rules of v1.37: messages do not say that no claim was deallocated"
     )
     reported_preemption: bool = _difference("the message of a pod that preempts says so")
     counted_image_volumes: bool = _difference("ImageLocality counts image volumes among a pod's images")
@@ -77,7 +77,7 @@ def _default_gates(minor: str) -> dict[str, Any]:
 V1_36: Final = KubernetesVersion(
     number="1.36.4",
     **_default_gates("1.36"),
-    silent_deallocation=False,
+    newer_device_rules=False,
     reported_preemption=False,
     counted_image_volumes=False,
     resolved_namespace_selectors=False,
@@ -90,7 +90,7 @@ V1_36: Final = KubernetesVersion(
 V1_37: Final = KubernetesVersion(
     number="1.37.0",
     **_default_gates("1.37"),
-    silent_deallocation=True,
+    newer_device_rules=True,
     reported_preemption=True,
     counted_image_volumes=True,
     resolved_namespace_selectors=True,

@@ -148,6 +148,7 @@ def _settings(
         config=found.config,
         registry=found.registry,
         schedules=options.schedules,
+        version=version,
     )
 
 
@@ -263,7 +264,7 @@ async def _run(
             if preparing.done() and preparing.exception() is None:
                 prepared = preparing.result()
                 _print_left_out(prepared)
-                _print_access(url, kubeconfig, settings.server.version)
+                _print_access(url, kubeconfig, settings.version)
                 following = asyncio.ensure_future(plugins.reload_on_save(cluster))
                 others.append(following)
                 await asyncio.wait(
