@@ -10,6 +10,7 @@ from moorage.api.decode import InputError
 from moorage.bench.ops import CreatePods
 from moorage.bench.workload_files import PlannedWorkload, read_workloads, workload_files
 from moorage.bench.workload_selection import has_labels, select
+from moorage.emulation.kubernetes_version import V1_36, V1_37
 from tests.bench.files import MEASURED, NODES, SIZE, Files
 
 PODS = {"opcode": "createPods", "count": 1}
@@ -245,8 +246,33 @@ def test_feature_gates_are_noted(files: Files) -> None:
         workloads=[{"name": "tiny", "featureGates": {"A": False}}],
     )
     assert read_workloads(path)[0].notes == [
-        "feature gates mean nothing here and are ignored: A=false, B=true"
+        "feature gates that have no effect here are ignored: A=false, B=true"
     ]
+
+
+def test_workloads_choose_their_feature_gates(files: Files) -> None:
+    path = files.case(
+        MEASURED,
+        featureGates={"StorageCapacityScoring": False, "SchedulerQueueingHints": True},
+        workloads=[{"name": "one"}, {"name": "other", "featureGates": {"GenericWorkload": True}}],
+    )
+    one, other = read_workloads(path)
+    assert not one.version.features.storage_capacity_scoring
+    assert not one.version.features.generic_workload
+    assert other.version.features.generic_workload
+    # v1.37 does not have it any more.
+    assert one.notes == ["feature gates that have no effect here are ignored: SchedulerQueueingHints=true"]
+    [older, _] = read_workloads(path, V1_36)
+    assert (older.version.minor, older.notes) == ("1.36", [])
+    [given, _] = read_workloads(path, V1_37.with_gates({"StorageCapacityScoring": True}))
+    assert given.version.features.storage_capacity_scoring
+
+
+def test_feature_gates_that_need_others_are_wrong_for_their_workload(files: Files) -> None:
+    gates = {"TopologyAwareWorkloadScheduling": True}
+    [planned] = read_workloads(files.case(MEASURED, featureGates=gates, workloads=[{"name": "tiny"}]))
+    assert planned.error is not None
+    assert "featureGates: TopologyAwareWorkloadScheduling is enabled, but depends" in str(planned.error)
 
 
 def test_others_can_be_run_if_the_parameters_of_one_are_wrong(files: Files) -> None:
