@@ -17,13 +17,16 @@ from tests.up.objects import pod
 Start = Callable[..., RunningScheduler]
 
 ATTEMPTS = 100
-LISTED = Path(__file__).parents[1] / "services" / "data" / "metrics.tsv"
+DATA = Path(__file__).parents[1] / "services" / "data"
+LISTED = (DATA / "metrics.tsv", DATA / "metrics_1.37.tsv")
 FILLED = {
     'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}': 1,
     'scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"}': 1,
     'scheduler_pending_pods{queue="unschedulable"}': 1,
     'scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"}': 1,
     'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="active"}': 2,
+    'scheduler_queue_incoming_entities_total{event="UnscheduledPodAdd",queue="active",type="pod"}': 2,
+    'scheduler_queued_entities{queue="unschedulable",type="pod"}': 1,
     'scheduler_pod_scheduling_sli_duration_seconds_count{attempts="1"}': 1,
     "scheduler_pod_scheduling_attempts_count": 1,
     "scheduler_scheduling_algorithm_duration_seconds_count": 2,
@@ -53,6 +56,10 @@ NOT_HERE = {
     "scheduler_batch_cache_flushed_total": "as above",
     "scheduler_get_node_hint_duration_seconds": "as above",
     "scheduler_store_schedule_results_duration_seconds": "as above",
+    "scheduler_batch_rescore_attempts_total": "as above",
+    "scheduler_batch_rescore_duration_seconds": "as above",
+    "scheduler_pre_queueing_hint_evaluations_total": "its feature is off by default",
+    "scheduler_resourceclaim_creates_total": "it has another name in v1.37",
     "scheduler_volume_binder_cache_requests_total": "kube-scheduler has it, and counts nothing in it",
 }
 """Metrics of kube-scheduler that have no value here, with the reason."""
@@ -122,7 +129,10 @@ def test_metrics_have_kube_schedulers_names_types_and_what_happened(
     assert values == FILLED
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
     listed = dict(
-        line.split("\t")[:2] for line in LISTED.read_text().splitlines() if not line.startswith("#")
+        line.split("\t")[:2]
+        for file in LISTED
+        for line in file.read_text().splitlines()
+        if not line.startswith("#")
     )
     fed = listed.keys() - NOT_HERE.keys() - ELSEWHERE
     assert types.items() >= {name: listed[name] for name in fed}.items()
@@ -139,7 +149,7 @@ def test_metrics_have_kube_schedulers_names_types_and_what_happened(
     # Nothing but the lease is replaced as a whole.
     assert re.search(r'rest_client_requests_total\{code="200",host="127\.0\.0\.1:\d+",method="PUT"\}', text)
     assert 'kubernetes_feature_enabled{name="DynamicResourceAllocation",stage=""} 1' in text
-    assert 'kubernetes_feature_enabled{name="GangScheduling",stage="ALPHA"} 0' in text
+    assert 'kubernetes_feature_enabled{name="GenericWorkload",stage="BETA"} 0' in text
     assert re.search(r'informer_store_resource_version\{.*resource="pods",version="v1"\} [1-9]', text)
     assert scheduler.get("/readyz").status == 200
     slis = scheduler.get("/metrics/slis", admin_token).text
@@ -148,7 +158,7 @@ def test_metrics_have_kube_schedulers_names_types_and_what_happened(
 
 def test_flags_and_status_are_shown(scheduler: RunningScheduler, admin_token: str) -> None:
     assert "leader-elect-lease-duration=2s\n" in scheduler.get("/flagz", admin_token).text
-    assert "\nBinary version: 1.36." in scheduler.get("/statusz", admin_token).text
+    assert "\nBinary version: 1.37." in scheduler.get("/statusz", admin_token).text
     assert scheduler.get("/debug/pprof/", admin_token).status == 404
     assert scheduler.get("/debug/pprof/profile?seconds=0.01", admin_token).status == 200
     assert scheduler.get("/debug/pprof/profile").status == 403

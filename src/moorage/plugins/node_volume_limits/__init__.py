@@ -2,7 +2,7 @@
 
     plugin          extension points, events and hints
     csi_volumes     the CSI volumes behind claims and disks
-    missing_drivers incremental, all nodes: which lack a driver that must be there (gate VolumeLimitScaling)
+    missing_drivers incremental, all nodes: which lack a driver that must be there
     volume_room     incremental, all nodes: how many more volumes a node takes at least, by counting claims
     volumes_in_use  which volumes are in use, looked up only where that room is not enough:
                     incremental, all nodes (`VolumesInUse`), and one node, also with hypothetical pods
