@@ -115,14 +115,14 @@ def test_classes_begin_with_the_codes_of_filters_that_read_the_same(monkeypatch:
         assert decision.feasible.names == ["b", "c"]
         return list(added)
 
-    assert decide(0) == ["NodeUnschedulable", "NodeName", "TaintToleration", "NodeResourcesFit"]
+    assert decide(0) == ["NodeName", "NodeUnschedulable", "TaintToleration", "NodeResourcesFit"]
     assert decide(1) == ["NodeResourcesFit"]
     added.clear()
     other = make_pod("p", node_selector={"disk": "none"})
     engine.decide(framework, other, cache.snapshot())
     assert added == ["NodeAffinity"], "the codes of the filters before it are known"
     cache.put_node(make_node("b", labels={"changed": "yes"}))
-    assert decide(2) == ["NodeUnschedulable", "NodeName", "TaintToleration", "NodeResourcesFit"]
+    assert decide(2) == ["NodeName", "NodeUnschedulable", "TaintToleration", "NodeResourcesFit"]
 
 
 def test_shared_codes_are_bounded_whatever_tolerations_users_write(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,8 +234,8 @@ def test_methods_of_default_plugins_have_the_parameters_of_the_contract(plugin: 
 
 
 def test_the_table_names_the_extension_points_as_configuration_does() -> None:
-    placement = {"placement_generate", "placement_score"}
-    assert list(POINTS) == [point for point in EXTENSION_POINTS if point not in placement]
+    of_groups = {"placement_generate", "placement_score", "pod_group_post_filter"}
+    assert list(POINTS) == [point for point in EXTENSION_POINTS if point not in of_groups]
     for point in POINTS.values():
         wire_name = point.metric_name[0].lower() + point.metric_name[1:]
         assert WIRE_NAMES[point.name] == wire_name

@@ -34,7 +34,7 @@ filter               PodTopologySpread  left out: skips_pod
 pre_score            NodeResourcesFit   answers from the result cache
 pre_score            VolumeBinding      answers from the result cache
 pre_score            PodTopologySpread  left out: skips_pod
-score                VolumeBinding      left out: pre_score answered Skip
+score                VolumeBinding      answers from the result cache
 score                PodTopologySpread  left out: skips_pod
 score                NodeResourcesFit   left out: not enabled
 reserve              VolumeBinding      left out: depends_on says runs_after_filter=False
@@ -55,7 +55,7 @@ filter               PodTopologySpread  left out: skips_pod
 pre_score            NodeResourcesFit   answers from the result cache
 pre_score            VolumeBinding      runs
 pre_score            PodTopologySpread  left out: skips_pod
-score                VolumeBinding      left out: pre_score answered Skip
+score                VolumeBinding      runs
 score                PodTopologySpread  left out: skips_pod
 score                NodeResourcesFit   left out: not enabled
 reserve              VolumeBinding      runs
