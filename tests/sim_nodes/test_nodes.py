@@ -68,7 +68,7 @@ def test_a_node_looks_like_a_real_one() -> None:
         assert (status["capacity"]["cpu"], status["allocatable"]["cpu"]) == ("8", "7900m")
         assert (status["capacity"]["memory"], status["allocatable"]["memory"]) == ("32Gi", "32412Mi")
         assert status["allocatable"]["example.com/gpu"] == "4"
-        assert status["nodeInfo"]["kubeletVersion"] == "v1.36.4"
+        assert status["nodeInfo"]["kubeletVersion"] == "v1.37.0"
         assert {each["type"]: each["address"] for each in status["addresses"]} == {
             "InternalIP": "10.0.0.4",
             "Hostname": "node-3",
@@ -219,7 +219,7 @@ def test_a_node_that_was_there_before_gets_what_it_lacks() -> None:
         assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "old"
         assert node["spec"]["podCIDR"] == "10.128.0.0/24"
         assert node["status"]["capacity"]["cpu"] == "4"
-        assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.4"
+        assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.37.0"
         assert harness.node_conditions("old")["Ready"] == "True"
         harness.pod("a", "old")
         harness.advance(10)

@@ -25,8 +25,8 @@ RESOURCES = {
 
 def test_version_and_address(anywhere: Kubectl, server: RunningServer) -> None:
     version = json.loads(anywhere("version", "-o", "json"))["serverVersion"]
-    assert (version["major"], version["minor"]) == ("1", "36")
-    assert version["gitVersion"].startswith("v1.36.4")
+    assert (version["major"], version["minor"]) == ("1", "37")
+    assert version["gitVersion"].startswith("v1.37.0")
     # Client and server are of one version: kubectl has no skew to warn of.
     assert anywhere.run("version").stderr == ""
     assert f"Kubernetes control plane is running at {server.url}" in anywhere("cluster-info")

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
+from moorage.client.client import Client
+from moorage.emulation.kubernetes_version import V1_36
+from moorage_cluster.apiserver.documents import version_document
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from tests.apiserver.client import Cluster
 from tests.apiserver.extensions.definitions import crd
 
@@ -27,8 +33,15 @@ def test_health(cluster: Cluster, path: str) -> None:
 
 def test_version(cluster: Cluster) -> None:
     version = cluster.get("/version").json
-    assert (version["major"], version["minor"]) == ("1", "36")
-    assert version["gitVersion"].startswith("v1.36.")
+    assert (version["major"], version["minor"]) == ("1", "37")
+    assert version["gitVersion"].startswith("v1.37.")
+
+
+def test_the_version_that_is_emulated_is_shown() -> None:
+    assert version_document(V1_36)["gitVersion"].startswith("v1.36.4")
+    server = EmbeddedServer(Settings(version=V1_36))
+    answer = asyncio.run(Client(server.api, server.token).exchange("GET", "/version"))
+    assert json.loads(answer)["minor"] == "36"
 
 
 @pytest.mark.parametrize(
