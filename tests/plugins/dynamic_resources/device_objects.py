@@ -12,6 +12,7 @@ from moorage.api.pod import Pod
 from moorage.clock import Clock, VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.args import DynamicResourcesArgs
+from moorage.emulation import kubernetes_version
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effects
@@ -19,7 +20,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, V1_37, DeviceRules
 from moorage.sim.cache_effects import CacheEffects
 from tests.builders import Manifest, make, make_pod
 
@@ -171,8 +172,9 @@ class Scene:
         self.cache = Cache(objects)
         self.clock = clock or VirtualClock()
         self.effects = effects or CacheEffects(self.cache)
-        self.handle = Handle(self.cache.objects, self.effects, self.clock)
-        self.plugin = DynamicResources((args or DynamicResourcesArgs()).defaulted(), self.handle, rules)
+        version = kubernetes_version.V1_37 if rules is V1_37 else kubernetes_version.V1_36
+        self.handle = Handle(self.cache.objects, self.effects, self.clock, version=version)
+        self.plugin = DynamicResources((args or DynamicResourcesArgs()).defaulted(), self.handle)
         self.cycle = CycleState()
 
     @property
