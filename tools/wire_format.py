@@ -1,6 +1,6 @@
-"""Write `src/moorage/apimachinery/schema/wire.txt` from a checkout of Kubernetes.
+"""Write `src/moorage/apimachinery/schema/wire.txt` from checkouts of Kubernetes, one of each version.
 
-    python tools/wire_format.py --upstream ~/kubernetes --version v1.36.4
+    python tools/wire_format.py v1.36.4=~/kubernetes-1.36 v1.37.0-rc.1=~/kubernetes-1.37
 
 Run it for each new version of Kubernetes, then read the diff: it shows what changed in the API.
 Facts come from three places: the published OpenAPI documents (fields, lists, patches), the tags of Go structs
@@ -19,7 +19,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from moorage.apimachinery.schema.wire import LEAVES, ZERO_VALUES, TypeUse, WireField, WireType, render
+from moorage.apimachinery.schema.wire import (
+    LEAVES,
+    ZERO_VALUES,
+    TypeUse,
+    WireField,
+    WireType,
+    merge_versions,
+    render,
+)
 
 SERVED = (
     "/v1",
@@ -33,6 +41,8 @@ SERVED = (
     "discovery.k8s.io/v1",
     "scheduling.k8s.io/v1",
     "scheduling.k8s.io/v1alpha2",
+    "scheduling.k8s.io/v1alpha3",
+    "scheduling.k8s.io/v1beta1",
     "node.k8s.io/v1",
     "storage.k8s.io/v1",
     "coordination.k8s.io/v1",
@@ -45,6 +55,28 @@ SERVED = (
     "authentication.k8s.io/v1",
     "authorization.k8s.io/v1",
 )
+NOT_SERVED = frozenset(("ClusterTrustBundle", "PodCertificateRequest"))
+"""Kinds of these versions that the embedded server does not have."""
+GATED = frozenset(
+    (
+        "AtomicWriteVolumeUserFields",
+        "CSIVolumeHealth",
+        "DRADerivedAttributes",
+        "DRADeviceCompatibilityGroups",
+        "DRANodeAllocatableResources",
+        "DRAOptionalNodeOperations",
+        "DRAPartitionableDevicesType",
+        "EmptyDirVolumeMode",
+        "EvictionRequestAPI",
+        "GRPCContainerProbeTLS",
+        "GenericWorkload",
+        "H2CContainerProbe",
+        "InPlacePodVerticalScalingSchedulerPreemption",
+        "VolumeBindMountOptions",
+        "WorkloadWithJob",
+    )
+)
+"""Gates that are off by default since v1.37, and whose fields a server drops without more ado."""
 TARGET = Path(__file__).parents[1] / "src/moorage/apimachinery/schema/wire.txt"
 
 _LEAF_WORDS = {name: word for word, name in LEAVES.items()}
@@ -52,7 +84,8 @@ _REF = "#/components/schemas/"
 _GO_PRIMITIVES = frozenset(("string", "int", "int32", "int64", "float64", "bool", "byte", "uint8"))
 _V1_ALIASES = frozenset(("metav1", "corev1", "apiv1"))
 _STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-_GO_FIELD = re.compile(r"^\t(?:(\w+)[ \t]+)?([*\[\]\w.]+)[ \t]+`([^`]*)`", re.MULTILINE)
+_GO_FIELD = re.compile(r"((?:^\t//.*\n)*)^\t(?:(\w+)[ \t]+)?([*\[\]\w.]+)[ \t]+`([^`]*)`", re.MULTILINE)
+_GATE = re.compile(r"^\t// \+featureGate=(\w+)$", re.MULTILINE)
 _ENUMS = re.compile(
     r'^func schema_(\w+)\(ref|^\t{5}"([^"]+)": \{\n|^\t+Enum: +\[\]interface\{\}\{(.*)\},', re.MULTILINE
 )
@@ -68,6 +101,7 @@ class GoField:
     inline: bool
     omits_zero: bool
     number: int | None
+    gate: str
 
 
 class GoFacts(NamedTuple):
@@ -77,6 +111,7 @@ class GoFacts(NamedTuple):
     embedded: tuple[str, ...]
     go_type: str
     omits_zero: bool
+    gate: str = ""
 
 
 class GoSources:
@@ -106,7 +141,7 @@ class GoSources:
             number = () if known.number is None else (known.number,)
             if not known.inline:
                 go_type = _qualified(known.go_type, version)
-                found[known.json_name] = GoFacts(number, (), go_type, known.omits_zero)
+                found[known.json_name] = GoFacts(number, (), go_type, known.omits_zero, known.gate)
             elif not known.go_type.endswith("TypeMeta"):
                 inner = self.fields(f"{package}.{known.go_type.lstrip('*')}")
                 for json_name, facts in inner.items():
@@ -117,7 +152,7 @@ class GoSources:
 
 
 def _go_fields(body: str) -> Iterator[GoField]:
-    for go_name, go_type, tags in _GO_FIELD.findall(body):
+    for comment, go_name, go_type, tags in _GO_FIELD.findall(body):
         json_tag = re.search(r'json:"([^"]*)"', tags)
         if json_tag is None:
             continue
@@ -129,9 +164,10 @@ def _go_fields(body: str) -> Iterator[GoField]:
             go_name or go_type.lstrip("*").rpartition(".")[2],
             go_type,
             name,
-            "inline" in options,
+            "inline" in options or not name,
             not go_type.startswith("*") and ("omitempty" in options or "omitzero" in options),
             int(number[1]) if number else None,
+            next((gate for gate in _GATE.findall(comment) if gate in GATED), ""),
         )
 
 
@@ -232,6 +268,7 @@ def _field(
         map_type=schema.get("x-kubernetes-map-type", ""),
         patch=tuple(patch.split(",")) if patch else (),
         merge_key=schema.get("x-kubernetes-patch-merge-key", ""),
+        gate=go.gate,
         **facts,
     )
 
@@ -246,6 +283,7 @@ def wire_types(upstream: Path) -> Iterable[WireType]:
         for name, schema in known.items()
         for kind in schema["x-kubernetes-group-version-kind"]
         if f"{kind['group']}/{kind['version']}" in SERVED
+        and kind["kind"].removesuffix("List") not in NOT_SERVED
     ]
     types: dict[str, WireType] = {}
     while wanted:
@@ -282,13 +320,22 @@ def wire_types(upstream: Path) -> Iterable[WireType]:
     return types.values()
 
 
+def _checkout(text: str) -> tuple[str, Path]:
+    version, _, path = text.partition("=")
+    return version, Path(path).expanduser()
+
+
 def main() -> None:
     """Write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--upstream", type=Path, required=True, help="a checkout of kubernetes/kubernetes")
-    parser.add_argument("--version", required=True, help="its version, such as v1.36.4")
-    arguments = parser.parse_args()
-    TARGET.write_text(render(wire_types(arguments.upstream), arguments.version))
+    parser.add_argument(
+        "checkouts", type=_checkout, nargs="+", help="VERSION=DIRECTORY of kubernetes/kubernetes"
+    )
+    texts = {
+        ".".join(version.removeprefix("v").split(".")[:2]): render(wire_types(upstream), version)
+        for version, upstream in parser.parse_args().checkouts
+    }
+    TARGET.write_text(merge_versions(texts))
 
 
 if __name__ == "__main__":

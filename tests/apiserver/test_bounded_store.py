@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.schema.wire import wire_format
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.object_size import check_size
 from moorage_cluster.apiserver.store import Change, Collection, Store, Stored, encode
@@ -135,10 +136,10 @@ def test_size_is_that_of_protobuf_as_on_a_real_server(cluster: Cluster) -> None:
     obj["spec"]["tolerations"] = [*own[:68_840], *defaults]
     raw = encode(obj)
     assert len(raw) > 2_500_000
-    check_size(obj, raw)
+    check_size(obj, raw, wire_format())
     obj["spec"]["tolerations"] = [*own, *defaults]
     with pytest.raises(ApiError, match="etcdserver: request is too large"):
-        check_size(obj, encode(obj))
+        check_size(obj, encode(obj), wire_format())
 
 
 def test_database_gives_back_the_room_of_deleted_objects(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from moorage.apimachinery.errors import ApiError
 from moorage.apimachinery.schema import schema_of
+from moorage.apimachinery.schema.wire import wire_format
 from moorage_cluster.apiserver.protobuf import MAGIC, decode_protobuf
 
 
@@ -59,7 +60,7 @@ def test_a_pod() -> None:
     main = message((1, "main"), (2, "nginx"), (3, "a"), (3, "b"), (6, port), (8, quantities), (10, probe))
     volume = message((1, "data"), (2, message((1, message((1, "/data"))))))
     spec = message((1, volume), (2, main), (25, -5), (11, 1), (22, message((1, "k"), (5, 300))))
-    assert decode_protobuf(body("v1", "Pod", (1, metadata), (2, spec), (3, b""))) == {
+    assert decode_protobuf(body("v1", "Pod", (1, metadata), (2, spec), (3, b"")), wire_format()) == {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
@@ -89,7 +90,7 @@ def test_a_pod() -> None:
 
 
 def test_what_go_writes_for_nothing_goes_in_decoding() -> None:
-    given = decode_protobuf(body("v1", "Pod", (1, message((1, "p"), (2, ""), (8, b"")))))
+    given = decode_protobuf(body("v1", "Pod", (1, message((1, "p"), (2, ""), (8, b"")))), wire_format())
     schema = schema_of("", "v1", "Pod")
     assert schema is not None
     decoded = schema.decode(given)
@@ -145,7 +146,11 @@ LEASE = ("coordination.k8s.io/v1", "Lease")
     ],
 )  # fmt: skip
 def test_forms(kind: tuple[str, str], fields: list[tuple[int, Any]], expected: dict[str, Any]) -> None:
-    assert decode_protobuf(body(*kind, *fields)) == {"apiVersion": kind[0], "kind": kind[1], **expected}
+    assert decode_protobuf(body(*kind, *fields), wire_format()) == {
+        "apiVersion": kind[0],
+        "kind": kind[1],
+        **expected,
+    }
 
 
 def test_schemas_of_custom_resources() -> None:
@@ -158,7 +163,8 @@ def test_schemas_of_custom_resources() -> None:
     )
     version = message((1, "v1"), (4, message((1, props))))
     given = decode_protobuf(
-        body("apiextensions.k8s.io/v1", "CustomResourceDefinition", (2, message((7, version))))
+        body("apiextensions.k8s.io/v1", "CustomResourceDefinition", (2, message((7, version)))),
+        wire_format(),
     )
     expected_leaf = {"type": "number", "maximum": 1.5, "default": 2}
     assert given["spec"]["versions"][0]["schema"]["openAPIV3Schema"] == {
@@ -202,7 +208,7 @@ for _ in range(200):
 )
 def test_malformed_bodies_are_bad_requests(data: bytes, problem: str) -> None:
     with pytest.raises(ApiError, match=problem) as caught:
-        decode_protobuf(data)
+        decode_protobuf(data, wire_format())
     assert caught.value.code == 400
 
 
@@ -210,4 +216,4 @@ def test_a_cut_body_is_read_or_refused() -> None:
     whole = body("v1", "Pod", (1, message((1, "web"), (8, message((1, 5))))), (2, message((25, -5))))
     for length in range(len(whole)):
         with suppress(ApiError):
-            decode_protobuf(whole[:length])
+            decode_protobuf(whole[:length], wire_format())

@@ -223,7 +223,7 @@ class Maker:
         if use.word != "struct":
             return self.random.choice(self.WORDS[use.word])
         found = {}
-        for known in wire_format().type(use.name).fields:
+        for known in use.struct.fields:
             if chance() < (0.5 if depth < 2 else 0.15 if depth < 6 else 0.02):
                 found[known.name] = self.value(known.type, depth + 1)
         if chance() < 0.02:
@@ -243,10 +243,10 @@ class Maker:
 )
 def test_fast_and_careful_decoding_agree(kind: tuple[str, str]) -> None:
     known = schema(kind[1], kind[0])
-    struct = fast.struct_of(known.wire.name)
+    struct = fast.struct_of(known.wire)
     fast_ones = 0
     for seed in range(150):
-        given = Maker(seed).value(TypeUse("struct", None, known.wire.name))
+        given = Maker(seed).value(TypeUse("struct", None, known.wire.name, wire_format()))
         try:
             fast.convert(given, struct)
         except msgspec.ValidationError:

@@ -21,6 +21,7 @@ from moorage_cluster.apiserver.openapi.documents import (
     openapi_v3_index,
 )
 from moorage_cluster.apiserver.resources import STATUS_VERBS, APIResource, Subresource
+from moorage_cluster.apiserver.server_version import VERSIONS
 
 STATUS = Subresource("status", "Pod", STATUS_VERBS)
 PODS = APIResource(
@@ -46,21 +47,22 @@ BACKUP_SCHEMA = PublishedSchema(
 )
 CUSTOM = {BACKUP: BACKUP_SCHEMA, BACKUP_LIST: BACKUP_SCHEMA}
 CORE = "io.k8s.api.core.v1."
+TYPES = wire_format()
 
 
 def core() -> dict[str, Any]:
-    return openapi_v3("", "v1", RESOURCES, CUSTOM)
+    return openapi_v3("", "v1", RESOURCES, CUSTOM, TYPES)
 
 
 def test_the_index_points_at_each_group_and_version() -> None:
-    paths = openapi_v3_index(RESOURCES, CUSTOM)["paths"]
+    paths = openapi_v3_index(RESOURCES, CUSTOM, TYPES)["paths"]
     assert list(paths) == ["api/v1", "apis/apps/v1", "apis/example.com/v1"]
     assert paths["apis/apps/v1"]["serverRelativeURL"].startswith("/openapi/v3/apis/apps/v1?hash=")
 
 
 def test_the_address_changes_only_with_the_document() -> None:
     def addresses(custom: dict[Any, Any], *resources: APIResource) -> dict[str, Any]:
-        found: dict[str, Any] = openapi_v3_index(resources, custom)["paths"]
+        found: dict[str, Any] = openapi_v3_index(resources, custom, TYPES)["paths"]
         return found
 
     before = addresses(CUSTOM, *RESOURCES)
@@ -100,7 +102,7 @@ def test_a_patch_says_its_kind_and_its_parameters() -> None:
 
 
 def test_custom_kinds_have_no_strategic_patches() -> None:
-    paths = openapi_v3("example.com", "v1", RESOURCES, CUSTOM)["paths"]
+    paths = openapi_v3("example.com", "v1", RESOURCES, CUSTOM, TYPES)["paths"]
     patch = paths["/apis/example.com/v1/namespaces/{namespace}/backups/{name}"]["patch"]
     assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
 
@@ -126,38 +128,38 @@ def test_operation_ids(path: str, method: str, identity: str) -> None:
 
 
 def test_facts_of_fields() -> None:
-    containers = definition(f"{CORE}PodSpec")["properties"]["containers"]
+    containers = definition(f"{CORE}PodSpec", TYPES)["properties"]["containers"]
     assert containers["items"] == {"$ref": f"#/components/schemas/{CORE}Container"}
     assert containers["x-kubernetes-list-type"] == "map"
     assert containers["x-kubernetes-list-map-keys"] == ["name"]
     assert containers["x-kubernetes-patch-merge-key"] == "name"
     assert containers["x-kubernetes-patch-strategy"] == "merge"
-    assert definition(f"{CORE}PodSpec")["required"] == ["containers"]
-    protocol = definition(f"{CORE}ContainerPort")["properties"]["protocol"]
+    assert definition(f"{CORE}PodSpec", TYPES)["required"] == ["containers"]
+    protocol = definition(f"{CORE}ContainerPort", TYPES)["properties"]["protocol"]
     assert (protocol["default"], protocol["enum"]) == ("TCP", ["SCTP", "TCP", "UDP"])
-    modes = definition(f"{CORE}PersistentVolumeClaimSpec")["properties"]["accessModes"]
+    modes = definition(f"{CORE}PersistentVolumeClaimSpec", TYPES)["properties"]["accessModes"]
     assert "ReadWriteOnce" in modes["items"]["enum"]
     assert "enum" not in modes
-    pod = definition(f"{CORE}Pod")
+    pod = definition(f"{CORE}Pod", TYPES)
     assert pod["x-kubernetes-group-version-kind"] == [{"group": "", "version": "v1", "kind": "Pod"}]
 
 
 def test_all_references_lead_somewhere() -> None:
     for group, version in (("", "v1"), ("apps", "v1"), ("example.com", "v1")):
-        document = openapi_v3(group, version, RESOURCES, CUSTOM)
+        document = openapi_v3(group, version, RESOURCES, CUSTOM, TYPES)
         assert set(references(document)) <= document["components"]["schemas"].keys()
 
 
 def test_custom_kinds_join() -> None:
     names = ("com.example.v1.Backup", "com.example.v1.BackupList")
-    schemas = openapi_v3("example.com", "v1", RESOURCES, CUSTOM)["components"]["schemas"]
-    definitions = openapi_v2(RESOURCES, CUSTOM)["definitions"]
+    schemas = openapi_v3("example.com", "v1", RESOURCES, CUSTOM, TYPES)["components"]["schemas"]
+    definitions = openapi_v2(RESOURCES, CUSTOM, TYPES)["definitions"]
     assert [schemas[name] for name in names] == [BACKUP_SCHEMA.v3] * 2
     assert [definitions[name] for name in names] == [BACKUP_SCHEMA.v2] * 2
 
 
 def test_version_2_says_less_but_nothing_wrong() -> None:
-    document = openapi_v2(RESOURCES, CUSTOM)
+    document = openapi_v2(RESOURCES, CUSTOM, TYPES)
     definitions = document["definitions"]
     assert definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"]["type"] == "string"
     assert definitions[f"{CORE}Pod"]["properties"]["spec"]["$ref"] == f"#/definitions/{CORE}PodSpec"
@@ -204,10 +206,10 @@ def named(data: bytes, number: int) -> dict[str, dict[int, Any]]:
 
 
 def test_version_2_in_protobuf() -> None:
-    document = dict(fields_of(openapi_v2_protobuf(openapi_v2(RESOURCES, CUSTOM))))
+    document = dict(fields_of(openapi_v2_protobuf(openapi_v2(RESOURCES, CUSTOM, TYPES))))
     assert document[1] == b"2.0"
     definitions = named(document[9], 1)
-    assert set(definitions) == openapi_v2(RESOURCES, CUSTOM)["definitions"].keys()
+    assert set(definitions) == openapi_v2(RESOURCES, CUSTOM, TYPES)["definitions"].keys()
     properties = named(definitions[f"{CORE}ContainerPort"][25], 1)
     assert fields_of(properties["containerPort"][22]) == [(1, b"integer")]
     extensions = named(b"".join(part(31, definitions[f"{CORE}Pod"][31])), 31)
@@ -226,13 +228,15 @@ def part(number: int, data: bytes) -> list[bytes]:
     return [bytes([key & 0x7F | 0x80, key >> 7]) + size + data]
 
 
-def test_every_kind_has_a_description() -> None:
-    kinds = {kind for wire in wire_format() for _, _, kind in wire.kinds if not kind.endswith("List")}
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_kind_has_a_description(version: str) -> None:
+    kinds = {kind for wire in wire_format(version) for _, _, kind in wire.kinds if not kind.endswith("List")}
     assert {kind for kind in kinds if kind not in descriptions()} == set()
 
 
 def test_descriptions_are_of_what_there_is() -> None:
-    known = {wire.short_name for wire in wire_format()}
+    types = [wire for version in VERSIONS for wire in wire_format(version)]
+    known = {wire.short_name for wire in types}
     leaves = {"Quantity", "IntOrString", "Time", "MicroTime", "FieldsV1", "RawExtension", "Patch"}
-    fields = {f"{wire.short_name}.{field.name}" for wire in wire_format() for field in wire.fields}
+    fields = {f"{wire.short_name}.{field.name}" for wire in types for field in wire.fields}
     assert set(descriptions()) <= known | leaves | fields

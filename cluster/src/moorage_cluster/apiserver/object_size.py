@@ -15,7 +15,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.apimachinery.errors import ApiError
-from moorage.apimachinery.schema.wire import PRIMITIVES, TypeUse, WireField, wire_format
+from moorage.apimachinery.schema.wire import PRIMITIVES, TypeUse, WireField, WireFormat, WireType
 
 MAX_REQUEST_BYTES: Final = 1536 * 1024
 """`--max-request-bytes` of etcd, by default."""
@@ -28,9 +28,9 @@ ALWAYS_STORABLE_BYTES: Final = MAX_REQUEST_BYTES - _TRANSACTION_BYTES
 _TIME_BYTES: Final = 8
 
 
-def check_size(obj: Manifest, raw: bytes) -> None:
+def check_size(obj: Manifest, raw: bytes, types: WireFormat) -> None:
     """ApiError (500, as from a real API server) if an object with the encoded form `raw` is too large."""
-    size = _stored_bytes(obj, raw) + _TRANSACTION_BYTES
+    size = _stored_bytes(obj, raw, types) + _TRANSACTION_BYTES
     if size > _MAX_MESSAGE_BYTES:
         why = f"trying to send message larger than max ({size} vs. {_MAX_MESSAGE_BYTES})"
         raise _refusal(f"rpc error: code = ResourceExhausted desc = {why}")
@@ -42,14 +42,13 @@ def _refusal(message: str) -> ApiError:
     return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "", message)
 
 
-def _stored_bytes(obj: Manifest, raw: bytes) -> int:
+def _stored_bytes(obj: Manifest, raw: bytes, types: WireFormat) -> int:
     group, _, version = obj["apiVersion"].rpartition("/")
-    wire = wire_format().of_kind(group, version, obj["kind"])
-    return len(raw) if wire is None else _message_bytes(wire.name, obj)
+    wire = types.of_kind(group, version, obj["kind"])
+    return len(raw) if wire is None else _message_bytes(wire, obj)
 
 
-def _message_bytes(name: str, value: Any) -> int:
-    wire = wire_format().type(name)
+def _message_bytes(wire: WireType, value: Any) -> int:
     if wire.untyped or not isinstance(value, Mapping):
         return _json_bytes(value)
     return sum(_field_bytes(field, value.get(field.name)) for field in wire.fields if field.number)
@@ -76,7 +75,7 @@ def _items_bytes(items: TypeUse, values: Sequence[Any], tag: int) -> int:
 def _value_bytes(use: TypeUse, value: Any) -> int:
     """The bytes of a value, with its length where protobuf writes one."""
     if use.word == "struct":
-        return _delimited(_message_bytes(use.name, value))
+        return _delimited(_message_bytes(use.struct, value))
     if use.word in ("list", "map"):
         return _delimited(_json_bytes(value))
     return _LEAF_BYTES[use.word](value)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from moorage.api.manifests import Manifest, micro_timestamp, timestamp
 from moorage.apimachinery import errors
-from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery.schema.wire import TypeUse, WireField, WireFormat, WireType
 
 MAGIC: Final = b"k8s\x00"
 
@@ -34,19 +34,19 @@ class _MalformedError(Exception):
     """Malformed bytes."""
 
 
-def decode_protobuf(body: bytes) -> Manifest:
+def decode_protobuf(body: bytes, types: WireFormat) -> Manifest:
     """The object in a protobuf body, with apiVersion and kind; ApiError (400) if it cannot be read."""
     if not body.startswith(MAGIC):
         raise errors.bad_request(
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
     try:
-        return _unknown(memoryview(body)[len(MAGIC) :])
+        return _unknown(memoryview(body)[len(MAGIC) :], types)
     except _MalformedError as problem:
         raise errors.bad_request(f"the protobuf body cannot be read: {problem}") from None
 
 
-def _unknown(data: memoryview) -> Manifest:
+def _unknown(data: memoryview, types: WireFormat) -> Manifest:
     """What Go calls runtime.Unknown: the kind, and the object as bytes."""
     api_version = kind = ""
     raw = memoryview(b"")
@@ -62,10 +62,10 @@ def _unknown(data: memoryview) -> Manifest:
         elif number == 2:
             raw = value
     group, _, version = api_version.rpartition("/")
-    wire = wire_format().of_kind(group, version, kind)
+    wire = types.of_kind(group, version, kind)
     if wire is None:
         raise errors.bad_request(f'no kind "{kind}" is registered for version "{api_version}"')
-    return {"apiVersion": api_version, "kind": kind, **_message(wire.name, raw, 0)}
+    return {"apiVersion": api_version, "kind": kind, **_message(wire, raw, 0)}
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
@@ -124,9 +124,9 @@ class _Numbers:
 
 
 @cache
-def _numbers_of(name: str) -> _Numbers:
+def _numbers_of(wire: WireType) -> _Numbers:
     root = _Numbers()
-    for known in wire_format().type(name).fields:
+    for known in wire.fields:
         if not known.number:
             continue
         table = root
@@ -136,14 +136,13 @@ def _numbers_of(name: str) -> _Numbers:
     return root
 
 
-def _message(name: str, data: memoryview, depth: int) -> Any:
+def _message(wire: WireType, data: memoryview, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         raise _MalformedError("messages are nested too deeply")
-    wire = wire_format().type(name)
     if wire.untyped:
         return _untyped(wire, data, depth)
     found: Manifest = {}
-    _read_into(found, _numbers_of(name), data, depth)
+    _read_into(found, _numbers_of(wire), data, depth)
     return found
 
 
@@ -217,7 +216,7 @@ def _value(use: TypeUse, wire_type: int, value: Any, depth: int) -> Any:
             return _text(value)
         case "struct":
             _expect(wire_type, _BYTES)
-            return _message(use.name, value, depth + 1)
+            return _message(use.struct, value, depth + 1)
         case "int32" | "int64":
             _expect(wire_type, _VARINT)
             return _signed(value)
@@ -302,7 +301,7 @@ _LEAVES: Final[dict[str, Callable[[_Read], Any]]] = {
 
 def _untyped(wire: WireType, data: memoryview, depth: int) -> Any:
     """A value of a custom resource's schema that may be of several types."""
-    schema_name = f"{wire.package}.JSONSchemaProps"
+    schema = TypeUse("struct", None, f"{wire.package}.JSONSchemaProps", wire.types).struct
     fields = list(_fields(data))
     match wire.short_name:
         case "JSON":
@@ -310,12 +309,12 @@ def _untyped(wire: WireType, data: memoryview, depth: int) -> Any:
         case "JSONSchemaPropsOrBool":
             schemas = [inner for number, kind, inner in fields if (number, kind) == (2, _BYTES)]
             if schemas:
-                return _message(schema_name, schemas[-1], depth + 1)
+                return _message(schema, schemas[-1], depth + 1)
             return any(inner for number, kind, inner in fields if (number, kind) == (1, _VARINT))
     one = [inner for number, kind, inner in fields if (number, kind) == (1, _BYTES)]
     several = [inner for number, kind, inner in fields if (number, kind) == (2, _BYTES)]
     if one:
-        return _message(schema_name, one[-1], depth + 1)
+        return _message(schema, one[-1], depth + 1)
     if wire.short_name == "JSONSchemaPropsOrArray":
-        return [_message(schema_name, item, depth + 1) for item in several]
+        return [_message(schema, item, depth + 1) for item in several]
     return [_text(item) for item in several]

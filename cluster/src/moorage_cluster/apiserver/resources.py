@@ -8,6 +8,7 @@ from typing import Protocol
 
 from moorage.api.manifests import Manifest
 from moorage.apimachinery.schema.base import UNTYPED_SCHEMA, KindSchema
+from moorage.apimachinery.schema.wire import WireFormat, wire_format
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.base import NAME_AND_AGE, Printer
 
@@ -124,7 +125,9 @@ class APIResource:
 class Resources:
     """All resources that are served now; custom resources are added and removed."""
 
-    def __init__(self, resources: Iterable[APIResource] = ()) -> None:
+    def __init__(self, resources: Iterable[APIResource] = (), types: WireFormat | None = None) -> None:
+        self.types = types or wire_format()
+        """The wire format of the built-in ones."""
         self._by_address: dict[tuple[str, str, str], APIResource] = {}
         self.generation = 0
         for resource in resources:

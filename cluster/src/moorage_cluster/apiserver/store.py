@@ -21,6 +21,7 @@ import msgspec
 
 from moorage.api.manifests import Manifest
 from moorage.api.text_cache import shared_text
+from moorage.apimachinery.schema.wire import WireFormat, wire_format
 from moorage_cluster.apiserver.object_size import ALWAYS_STORABLE_BYTES, check_size
 from moorage_cluster.apiserver.selector_parsing import FieldValues
 
@@ -259,8 +260,10 @@ class Store:
         revision: int = 1,
         history: int = _DEFAULT_HISTORY,
         history_bytes: int = MAX_HISTORY_BYTES,
+        types: WireFormat | None = None,
     ) -> None:
         self._journal = journal
+        self._types = types or wire_format()
         self._most_history_bytes = history_bytes
         self._history_bytes = 0
         """Upper bound of the bytes that all logs hold."""
@@ -289,7 +292,7 @@ class Store:
         version = self.revision + 1
         stored = _stored(obj, version, FieldValues.of(fields))
         if len(stored.raw) > ALWAYS_STORABLE_BYTES:
-            check_size(obj, stored.raw)
+            check_size(obj, stored.raw, self._types)
         if self._journal is not None:
             self._journal.put(collection.name, stored)
         self.revision = version

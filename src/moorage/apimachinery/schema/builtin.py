@@ -13,7 +13,7 @@ from moorage.apimachinery.schema.careful import WrongTypeError, decode_carefully
 from moorage.apimachinery.schema.decoding import cannot_be_handled
 from moorage.apimachinery.schema.shape import Shape
 from moorage.apimachinery.schema.shapes import shape_of
-from moorage.apimachinery.schema.wire import TypeUse, WireType, wire_format
+from moorage.apimachinery.schema.wire import TypeUse, WireFormat, WireType, wire_format
 
 
 class BuiltinSchema:
@@ -33,7 +33,7 @@ class BuiltinSchema:
     @cached_property
     def _struct(self) -> type[Any] | None:
         try:
-            return fast.struct_of(self.wire.name)
+            return fast.struct_of(self.wire)
         except fast.RecursiveTypeError:
             return None
 
@@ -82,7 +82,7 @@ def _gather_unknown(wire: WireType, value: Any, kept: Any, path: str, unknown: l
 
 def _gather_in(use: TypeUse, value: Any, kept: Any, path: str, unknown: list[str]) -> None:
     if use.word == "struct":
-        wire = wire_format().type(use.name)
+        wire = use.struct
         if not wire.untyped:
             _gather_unknown(wire, value, kept, path, unknown)
     elif use.word == "list" and use.items:
@@ -96,9 +96,9 @@ def _gather_in(use: TypeUse, value: Any, kept: Any, path: str, unknown: list[str
 
 
 @lru_cache(maxsize=1024)  # bounded, as unknown kinds are cached, too
-def schema_of(group: str, version: str, kind: str) -> BuiltinSchema | None:
-    """The schema of a built-in kind; None if there is no such kind."""
-    wire = wire_format().of_kind(group, version, kind)
+def schema_of(group: str, version: str, kind: str, types: WireFormat | None = None) -> BuiltinSchema | None:
+    """The schema of a built-in kind, None if there is none; `types` None: in the default version."""
+    wire = (types or wire_format()).of_kind(group, version, kind)
     return BuiltinSchema(group, version, kind, wire) if wire else None
 
 

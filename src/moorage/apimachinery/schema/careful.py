@@ -17,7 +17,7 @@ from moorage.api.text import path_key
 from moorage.apimachinery.schema.base import Decoded
 from moorage.apimachinery.schema.quantities import WRONG_FORMAT, canonical_quantity
 from moorage.apimachinery.schema.timestamps import canonical_micro_time, canonical_time
-from moorage.apimachinery.schema.wire import ZERO_VALUES, TypeUse, WireType, wire_format
+from moorage.apimachinery.schema.wire import ZERO_VALUES, TypeUse, WireType
 
 _INT_BITS: Final = {"int32": 31, "int64": 63}
 
@@ -48,7 +48,7 @@ class _Place(NamedTuple):
 def decode_carefully(wire: WireType, value: Any) -> Decoded:
     """A JSON value as an object of a type; WrongTypeError if it cannot be one."""
     decoder = _Decoder()
-    use = TypeUse("struct", None, wire.name)
+    use = TypeUse("struct", None, wire.name, wire.types)
     obj = decoder.value(use, use.go, value, _Place("", ()), "")
     if decoder.first_problem:
         raise WrongTypeError(decoder.first_problem)
@@ -94,7 +94,7 @@ class _Decoder:
         return _NOTHING
 
     def _struct(self, use: TypeUse, value: Any, place: _Place, path: str) -> Any:
-        wire = wire_format().type(use.name)
+        wire = use.struct
         if wire.untyped:
             return copy(value)
         if not isinstance(value, dict):
@@ -106,7 +106,7 @@ class _Decoder:
             if known is None:
                 self.unknown.append(prefix + name)
                 continue
-            if item is None:
+            if item is None or name in wire.dropped:
                 continue
             inside = _Place(wire.short_name, (*place.fields, *known.embedded, name))
             decoded = self.value(known.type, known.go_type, item, inside, prefix + name)
@@ -142,7 +142,7 @@ class _Decoder:
 def _zero(use: TypeUse) -> Any:
     """What a null is in a list or map."""
     if use.word == "struct":
-        return None if wire_format().type(use.name).untyped else {}
+        return None if use.struct.untyped else {}
     return _ZERO_ITEMS.get(use.word)
 
 

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from moorage.apimachinery.schema.careful import read_quantity
 from moorage.apimachinery.schema.timestamps import canonical_micro_time, canonical_time
-from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType
 
 
 class _Text(type):
@@ -71,7 +71,7 @@ _ZEROS: Final[dict[str, Any]] = {
     "list": msgspec.field(default_factory=list),
     "map": msgspec.field(default_factory=dict),
 }
-_made: dict[str, type[Any]] = {}
+_made: dict[WireType, type[Any]] = {}
 """By type, for the process, as `wire_format()` is: bounded by the types of the wire format."""
 
 
@@ -90,9 +90,9 @@ def convert(value: Any, struct: type[Any]) -> Any:
 
 
 @cache
-def struct_of(name: str) -> type[Any]:
+def struct_of(wire: WireType) -> type[Any]:
     """The msgspec struct of a type; RecursiveTypeError if there cannot be one."""
-    return _Maker().struct(wire_format().type(name))
+    return _Maker().struct(wire)
 
 
 class _Maker:
@@ -104,11 +104,12 @@ class _Maker:
     def struct(self, wire: WireType) -> type[Any]:
         if wire.name in self._begun:
             raise RecursiveTypeError(wire.name)
-        made = _made.get(wire.name)
+        made = _made.get(wire)
         if made is not None:
             return made
         self._begun.append(wire.name)
-        fields = [self._field(index, known) for index, known in enumerate(wire.fields)]
+        kept = [known for known in wire.fields if known.name not in wire.dropped]
+        fields = [self._field(index, known) for index, known in enumerate(kept)]
         made = msgspec.defstruct(
             wire.short_name,
             fields,
@@ -116,10 +117,10 @@ class _Maker:
             omit_defaults=True,
             gc=False,
             # JSON names may be Python keywords or no identifiers.
-            rename={f"field_{index}": known.name for index, known in enumerate(wire.fields)},
+            rename={f"field_{index}": known.name for index, known in enumerate(kept)},
         )
         self._begun.pop()
-        _made[wire.name] = made
+        _made[wire] = made
         return made
 
     def _field(self, index: int, known: WireField) -> tuple[str, Any, Any]:
@@ -138,5 +139,4 @@ class _Maker:
             return dict[str, self._type(use.items)]  # type: ignore[misc]
         if use.word != "struct":
             return _TYPES[use.word]
-        wire = wire_format().type(use.name)
-        return Any if wire.untyped else self.struct(wire)
+        return Any if use.struct.untyped else self.struct(use.struct)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.apimachinery.schema.shape import ANYTHING, SCALAR, Form, Shape
-from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType
 
 _UNTYPED: Final = Shape(Form.ANY, atomic=True)
 _LEAF_SHAPES: Final = {"FieldsV1": ANYTHING, "RawExtension": ANYTHING}
-_of_structs: dict[str, Shape] = {}
+_of_structs: dict[WireType, Shape] = {}
 """By type, for the process, as `wire_format()` is: bounded by the types of the wire format."""
 
 
 def shape_of(wire: WireType) -> Shape:
     """The shape of a type, without the options of a field."""
-    shape = _of_structs.get(wire.name)
+    shape = _of_structs.get(wire)
     if shape is None:
         if wire.untyped:
             shape = _UNTYPED
         else:
             shape = Shape(Form.OBJECT, atomic=wire.atomic, merges=True)
         # Registered before its fields: a type may contain itself.
-        _of_structs[wire.name] = shape
+        _of_structs[wire] = shape
         if not wire.untyped:
             shape.fields = {known.name: _field_shape(known) for known in wire.fields}
     return shape
@@ -31,7 +31,7 @@ def shape_of(wire: WireType) -> Shape:
 def _use_shape(use: TypeUse) -> Shape:
     match use.word:
         case "struct":
-            return shape_of(wire_format().type(use.name))
+            return shape_of(use.struct)
         case "list" if use.items:
             return Shape(Form.LIST, items=_use_shape(use.items), atomic=True)
         case "map" if use.items:
@@ -61,7 +61,7 @@ def _list_shape(known: WireField) -> Shape:
     assert items is not None
     key_defaults: dict[str, object] = {}
     if items.word == "struct" and known.list_keys:
-        by_name = wire_format().type(items.name).by_name
+        by_name = items.struct.by_name
         key_defaults = {
             key: by_name[key].default
             for key in known.list_keys

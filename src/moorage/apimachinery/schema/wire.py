@@ -1,18 +1,21 @@
 """The wire format of the built-in kinds, parsed from `wire.txt` one type at a time, on first use.
 
-`wire.txt` holds facts about Kubernetes' API and nothing else; its head explains the notation, which is also
-written here (`render`), so that the file has exactly one form.
+`wire.txt` holds facts about Kubernetes' API and nothing else, of each version that can be emulated: lines
+that only one of them has begin with its number. Its head explains the notation, which is also written here
+(`render`, `merge_versions`), so that the file has exactly one form.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+from moorage.version import KUBERNETES_MINOR
 
 NOTATION: Final = """\
 # The wire format of the kinds that Kubernetes {version} has built in: facts, one field a line.
@@ -33,8 +36,10 @@ NOTATION: Final = """\
 #   list=map(a,b), list=set, list=atomic     how server-side apply merges a list; (a,b) identify an item
 #   map=atomic, map=granular                 the same for a map or a struct
 #   patch=merge(key), patch=retainKeys, ...  how a strategic merge patch merges; key finds an item
+#   gate=Name    the feature gate without which a server drops it
 # Types are string int32 int64 double bool bytes, Quantity IntOrString Time MicroTime, FieldsV1 RawExtension
 # (any JSON), [items], {{values}} (a map with text as keys) or a type below, in full if of another package.
+# A line that begins with a version, such as 1.37|, is a fact of that version alone.
 """
 
 LEAVES: Final = {
@@ -70,6 +75,14 @@ class TypeUse(NamedTuple):
     items: TypeUse | None = None
     name: str = ""
     """`struct`: the full name."""
+    types: WireFormat | None = None
+    """`struct`: the format that defines it."""
+
+    @property
+    def struct(self) -> WireType:
+        """The type that `struct` means."""
+        assert self.types is not None, self.name
+        return self.types.type(self.name)
 
     @property
     def go(self) -> str:
@@ -107,6 +120,8 @@ class WireField:
     patch: tuple[str, ...] = ()
     """The patch strategies: merge, replace, retainKeys."""
     merge_key: str = ""
+    gate: str = ""
+    """The feature gate without which a server drops it."""
 
     @property
     def has_default(self) -> bool:
@@ -119,7 +134,7 @@ class WireField:
         return self.go or self.type.go
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WireType:
     """A struct, or a type of which only the name is known."""
 
@@ -129,6 +144,18 @@ class WireType:
     """Group, version and kind."""
     atomic: bool = False
     untyped: bool = False
+    types: WireFormat | None = field(default=None, repr=False)
+    """The format that it is a part of."""
+
+    @cached_property
+    def dropped(self) -> frozenset[str]:
+        """The names of the fields that are dropped, because their feature gates are off."""
+        gates = self.types.gates if self.types else None
+        return frozenset(
+            known.name
+            for known in self.fields
+            if known.gate and gates is not None and known.gate not in gates
+        )
 
     @cached_property
     def by_name(self) -> dict[str, WireField]:
@@ -146,15 +173,15 @@ class WireType:
         return self.name.rpartition(".")[2]
 
 
-def parse_use(text: str, package: str) -> TypeUse:
+def parse_use(text: str, package: str, types: WireFormat) -> TypeUse:
     """Parse the notation of a type in a field of a type of `package`."""
     if text[0] == "[":
-        return TypeUse("list", parse_use(text[1:-1], package))
+        return TypeUse("list", parse_use(text[1:-1], package, types))
     if text[0] == "{":
-        return TypeUse("map", parse_use(text[1:-1], package))
+        return TypeUse("map", parse_use(text[1:-1], package, types))
     if text in PRIMITIVES or text in LEAVES:
         return TypeUse(text)
-    return TypeUse("struct", None, text if "." in text else f"{package}.{text}")
+    return TypeUse("struct", None, text if "." in text else f"{package}.{text}", types)
 
 
 def render_use(use: TypeUse, package: str) -> str:
@@ -179,7 +206,7 @@ def _with_keys(text: str) -> tuple[str, str]:
     return match[1], match[2] or ""
 
 
-def _parse_field(line: str, package: str) -> WireField:
+def _parse_field(line: str, package: str, types: WireFormat) -> WireField:
     name, use, *facts = line.split()
     found: dict[str, Any] = {}
     for fact in facts:
@@ -204,11 +231,11 @@ def _parse_field(line: str, package: str) -> WireField:
             found["patch"] = tuple(strategies.split(","))
         elif word == "map":
             found["map_type"] = value
-        elif word == "go":
-            found["go"] = value
+        elif word in ("go", "gate"):
+            found[word] = value
         else:
             raise ValueError(f"{fact!r} of field {name!r} is no known fact")
-    return WireField(name, parse_use(use, package), **found)
+    return WireField(name, parse_use(use, package, types), **found)
 
 
 def _render_field(known: WireField, package: str) -> str:
@@ -224,7 +251,7 @@ def _render_field(known: WireField, package: str) -> str:
     if known.required:
         facts.append("required")
     if known.has_default:
-        facts.append(f"default={json.dumps(known.default)}")
+        facts.append(f"default={json.dumps(known.default, separators=(',', ':'))}")
     if known.enum:
         facts.append("enum=" + "|".join(known.enum).replace(" ", "%20"))
     if known.list_type:
@@ -235,10 +262,12 @@ def _render_field(known: WireField, package: str) -> str:
     if known.patch:
         key = f"({known.merge_key})" if known.merge_key else ""
         facts.append(f"patch={','.join(known.patch)}{key}")
+    if known.gate:
+        facts.append(f"gate={known.gate}")
     return "  " + " ".join(facts)
 
 
-def _parse_type(block: str) -> WireType:
+def _parse_type(block: str, types: WireFormat) -> WireType:
     head, *lines = block.splitlines()
     name, *facts = head.split()
     package = name.rpartition(".")[0]
@@ -247,8 +276,8 @@ def _parse_type(block: str) -> WireType:
         if fact.startswith("kind="):
             group, version, kind = fact[len("kind=") :].split("/")
             kinds.append((group, version, kind))
-    fields = tuple(_parse_field(line, package) for line in lines)
-    return WireType(name, fields, tuple(kinds), "atomic" in facts, "untyped" in facts)
+    fields = tuple(_parse_field(line, package, types) for line in lines)
+    return WireType(name, fields, tuple(kinds), "atomic" in facts, "untyped" in facts, types)
 
 
 def _render_type(wire: WireType) -> str:
@@ -266,11 +295,47 @@ def render(types: Iterable[WireType], version: str) -> str:
     return "\n\n".join([NOTATION.format(version=version).rstrip("\n"), *blocks]) + "\n"
 
 
-@dataclass
+_MARKED: Final = re.compile(r"\n(\d+\.\d+)\|(.*)")
+_GAP: Final = re.compile(r"\n\n\n+")
+
+
+def merge_versions(texts: Mapping[str, str]) -> str:
+    """The one file of several versions, given by number: lines that not all of them have are marked."""
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for minor, text in texts.items():
+        notation, *blocks = text.rstrip("\n").split("\n\n")
+        by_name.setdefault("", []).append((minor, notation))
+        for block in blocks:
+            by_name.setdefault(block.split(maxsplit=1)[0], []).append((minor, block))
+    return "\n\n".join(_merge_blocks(by_name[name], texts) for name in sorted(by_name)) + "\n"
+
+
+def _merge_blocks(blocks: Iterable[tuple[str, str]], minors: Collection[str]) -> str:
+    """The forms that a type has in some versions: its head, then the fields by name."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for minor, block in blocks:
+        for index, line in enumerate(block.split("\n")):
+            place = line.split()[0] if line.startswith(" ") else f"{index:2}"
+            found.setdefault((place, line), []).append(minor)
+    merged: list[str] = []
+    for (_, line), having in sorted(found.items(), key=lambda item: (item[0][0], item[1])):
+        merged += [line] if len(having) == len(minors) else [f"{minor}|{line}" for minor in having]
+    return "\n".join(merged)
+
+
+def select_version(text: str, minor: str) -> str:
+    """The lines of one version of the file."""
+    kept = _MARKED.sub(lambda line: f"\n{line[2]}" if line[1] == minor else "", f"\n{text}")
+    return _GAP.sub("\n\n", kept).strip("\n") + "\n"
+
+
+@dataclass(eq=False)
 class WireFormat:
     """All types, each parsed on first use."""
 
     text: str
+    gates: frozenset[str] | None = None
+    """The feature gates that are on; None: all."""
     _blocks: dict[str, str] = field(init=False, repr=False)
     _names_of_kinds: dict[tuple[str, str, str], str] = field(init=False, repr=False)
     _parsed: dict[str, WireType] = field(init=False, repr=False, default_factory=dict)
@@ -302,7 +367,7 @@ class WireFormat:
         """A type by its full name."""
         wire = self._parsed.get(name)
         if wire is None:
-            wire = self._parsed[name] = _parse_type(self._blocks[name])
+            wire = self._parsed[name] = _parse_type(self._blocks[name], self)
         return wire
 
     def of_kind(self, group: str, version: str, kind: str) -> WireType | None:
@@ -312,6 +377,6 @@ class WireFormat:
 
 
 @cache
-def wire_format() -> WireFormat:
-    """The format of the Kubernetes version that this package supports."""
-    return WireFormat(Path(__file__).with_name("wire.txt").read_text())
+def wire_format(minor: str = KUBERNETES_MINOR, gates: frozenset[str] | None = None) -> WireFormat:
+    """The format of a version of Kubernetes, such as 1.37, with some feature gates on; None: all of them."""
+    return WireFormat(select_version(Path(__file__).with_name("wire.txt").read_text(), minor), gates)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from moorage.apimachinery.schema.wire import LEAVES, TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery.schema.wire import LEAVES, TypeUse, WireField, WireFormat, WireType
 
 REFERENCE: Final = "#/components/schemas/"
 REFERENCE_V2: Final = "#/definitions/"
@@ -106,11 +106,11 @@ def _field_schema(wire: WireType, known: WireField) -> dict[str, Any]:
 
 
 @cache
-def definition(name: str) -> dict[str, Any]:
+def definition(name: str, types: WireFormat) -> dict[str, Any]:
     """The schema of a type by its full name; not to be changed."""
     if name in _LEAF_SCHEMAS:
         return _with_description(name.rpartition(".")[2], dict(_LEAF_SCHEMAS[name]))
-    wire = wire_format().type(name)
+    wire = types.type(name)
     schema: dict[str, Any] = {}
     if not wire.untyped:
         schema["type"] = "object"
@@ -139,11 +139,11 @@ def custom_name(kind: Kind) -> str:
     return ".".join((*reversed(group.split(".")), version, name))
 
 
-def name_of(kind: Kind, custom: Custom) -> str | None:
+def name_of(kind: Kind, custom: Custom, types: WireFormat) -> str | None:
     """The name of a kind's schema; None if it is unknown."""
     if kind in custom:
         return custom_name(kind)
-    wire = wire_format().of_kind(*kind)
+    wire = types.of_kind(*kind)
     return wire.name if wire else None
 
 
@@ -160,19 +160,21 @@ def references(schema: Any) -> Iterator[str]:
             yield from references(item)
 
 
-def reachable(roots: set[str], custom: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def reachable(
+    roots: set[str], custom: Mapping[str, dict[str, Any]], types: WireFormat
+) -> dict[str, dict[str, Any]]:
     """The schemas of some names and of all that these refer to, sorted by name."""
     found: dict[str, dict[str, Any]] = {}
     wanted = list(roots)
     while wanted:
         name = wanted.pop()
-        if name in found or not (name in custom or name in _LEAF_SCHEMAS or name in wire_format()):
+        if name in found or not (name in custom or name in _LEAF_SCHEMAS or name in types):
             continue
-        found[name] = custom[name] if name in custom else definition(name)
-        wanted.extend(_references_of(name) if name not in custom else references(custom[name]))
+        found[name] = custom[name] if name in custom else definition(name, types)
+        wanted.extend(_references_of(name, types) if name not in custom else references(custom[name]))
     return dict(sorted(found.items()))
 
 
 @cache
-def _references_of(name: str) -> frozenset[str]:
-    return frozenset(references(definition(name)))
+def _references_of(name: str, types: WireFormat) -> frozenset[str]:
+    return frozenset(references(definition(name, types)))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from moorage.apimachinery.schema.wire import wire_format
+from moorage.apimachinery.schema.wire import WireFormat
 from moorage_cluster.apiserver.openapi.definitions import (
     META,
     PATCH,
@@ -35,7 +35,7 @@ _ALWAYS = frozenset(
 )
 
 
-def openapi_v3_index(resources: Iterable[APIResource], custom: Custom) -> dict[str, Any]:
+def openapi_v3_index(resources: Iterable[APIResource], custom: Custom, types: WireFormat) -> dict[str, Any]:
     """The index at `/openapi/v3`: a URL per group version, which changes when the document does."""
     by_version: dict[tuple[str, str], list[APIResource]] = {}
     for resource in resources:
@@ -43,12 +43,12 @@ def openapi_v3_index(resources: Iterable[APIResource], custom: Custom) -> dict[s
     paths = {}
     for (group, version), members in sorted(by_version.items()):
         path = f"apis/{group}/{version}" if group else f"api/{version}"
-        digest = _digest(members, custom)
+        digest = _digest(members, custom, types)
         paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
     return {"paths": paths}
 
 
-def _digest(resources: list[APIResource], custom: Custom) -> str:
+def _digest(resources: list[APIResource], custom: Custom, types: WireFormat) -> str:
     """A hash of a document's inputs, which are much smaller than the document."""
     made_of = [
         [
@@ -65,21 +65,23 @@ def _digest(resources: list[APIResource], custom: Custom) -> str:
             ]
             for resource in resources
         ],
-        wire_format().text,
+        types.text,
         descriptions(),
     ]
     return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest().upper()
 
 
-def openapi_v3(group: str, version: str, resources: Iterable[APIResource], custom: Custom) -> dict[str, Any]:
+def openapi_v3(
+    group: str, version: str, resources: Iterable[APIResource], custom: Custom, types: WireFormat
+) -> dict[str, Any]:
     """The document of one group and version; resources of others are ignored."""
     served = [resource for resource in resources if (resource.group, resource.version) == (group, version)]
-    return _document(served, custom)
+    return _document(served, custom, types)
 
 
-def openapi_v2(resources: Iterable[APIResource], custom: Custom) -> dict[str, Any]:
+def openapi_v2(resources: Iterable[APIResource], custom: Custom, types: WireFormat) -> dict[str, Any]:
     """The one document about everything at `/openapi/v2`."""
-    document = swagger_of(_document(list(resources), custom))
+    document = swagger_of(_document(list(resources), custom, types))
     own = {custom_name(kind): schema.v2 for kind, schema in custom.items()}
     document["definitions"] |= {name: own[name] for name in document["definitions"].keys() & own.keys()}
     return document
@@ -90,18 +92,18 @@ def openapi_v2_protobuf(document: dict[str, Any]) -> bytes:
     return encode_document(document)
 
 
-def _document(resources: list[APIResource], custom: Custom) -> dict[str, Any]:
+def _document(resources: list[APIResource], custom: Custom, types: WireFormat) -> dict[str, Any]:
     kinds = {(resource.group, resource.version, resource.kind) for resource in resources}
-    paths = paths_of(resources, custom)
+    paths = paths_of(resources, custom, types)
     roots = set(_ALWAYS) | set(references(paths))
-    roots |= {name for kind in kinds if (name := name_of(kind, custom))}
+    roots |= {name for kind in kinds if (name := name_of(kind, custom, types))}
     own = {custom_name(kind): schema.v3 for kind, schema in custom.items()}
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": wire_format().version},
+        "info": {"title": "Kubernetes", "version": types.version},
         "paths": paths,
         "components": {
-            "schemas": reachable(roots, own),
+            "schemas": reachable(roots, own, types),
             "securitySchemes": {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}},
         },
     }

@@ -39,13 +39,16 @@ class OpenApiDocuments:
         return Response(200, self._document("v2", lambda: encode(self._v2())))
 
     def _v2(self) -> Manifest:
-        return openapi_v2(self._resources, self._custom)
+        return openapi_v2(self._resources, self._custom, self._resources.types)
 
     def v3(self, path: str) -> Response:
         """The index at `/openapi/v3`, or the document of a group and version."""
         parts = path.strip("/").split("/")[2:]
         if not parts:
-            index = self._document("v3", lambda: encode(openapi_v3_index(self._resources, self._custom)))
+            types = self._resources.types
+            index = self._document(
+                "v3", lambda: encode(openapi_v3_index(self._resources, self._custom, types))
+            )
             return Response(200, index)
         if parts[0] == "api" and len(parts) == 2:
             group, version = "", parts[1]
@@ -56,7 +59,8 @@ class OpenApiDocuments:
         served = [one for one in self._resources if (one.group, one.version) == (group, version)]
         if not served:
             raise errors.unknown_path()
-        body = self._document(path, lambda: encode(openapi_v3(group, version, served, self._custom)))
+        types = self._resources.types
+        body = self._document(path, lambda: encode(openapi_v3(group, version, served, self._custom, types)))
         return Response(200, body)
 
     def _document(self, name: str, make: Callable[[], bytes]) -> bytes:

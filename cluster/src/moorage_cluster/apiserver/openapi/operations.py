@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from moorage.apimachinery.schema.wire import WireFormat
 from moorage_cluster.apiserver.openapi.definitions import (
     META,
     PATCH,
@@ -62,18 +63,18 @@ _OF_COLLECTION: Final = ("list", "create", "deletecollection")
 _OF_OBJECT: Final = ("get", "update", "patch", "delete")
 
 
-def paths_of(resources: Iterable[APIResource], custom: Custom) -> Document:
+def paths_of(resources: Iterable[APIResource], custom: Custom, types: WireFormat) -> Document:
     """The paths of some resources, sorted."""
     found: Document = {}
     for resource in resources:
-        found.update(_paths(resource, custom))
+        found.update(_paths(resource, custom, types))
     return dict(sorted(found.items()))
 
 
-def _paths(resource: APIResource, custom: Custom) -> Iterator[tuple[str, Document]]:
+def _paths(resource: APIResource, custom: Custom, types: WireFormat) -> Iterator[tuple[str, Document]]:
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     collection = f"{root}/{resource.plural}"
-    writer = _Writer(resource, custom)
+    writer = _Writer(resource, custom, types)
     if resource.namespaced:
         if "list" in resource.verbs:
             yield collection, writer.path(("list",), resource.verbs, scope="ForAllNamespaces")
@@ -95,9 +96,10 @@ def _paths(resource: APIResource, custom: Custom) -> Iterator[tuple[str, Documen
 class _Writer:
     """Writes the operations of one resource."""
 
-    def __init__(self, resource: APIResource, custom: Custom) -> None:
+    def __init__(self, resource: APIResource, custom: Custom, types: WireFormat) -> None:
         self._resource = resource
         self._custom = custom
+        self._types = types
         self._kind: Kind = (resource.group, resource.version, resource.kind)
 
     def path(
@@ -137,7 +139,7 @@ class _Writer:
         }
         if queries:
             operation["parameters"] = [_parameter(name, "query", form) for name, form in queries.items()]
-        name = name_of(kind, self._custom)
+        name = name_of(kind, self._custom, self._types)
         body = {"create": name, "update": name, "delete": f"{META}DeleteOptions"}.get(verb)
         if verb == "patch":
             patches = _PATCHES[:-1] if self._kind in self._custom else _PATCHES
@@ -155,7 +157,7 @@ class _Writer:
 
     def _responses(self, verb: str, kind: Kind, name: str | None) -> Document:
         if verb == "list":
-            name = name_of((kind[0], kind[1], self._resource.list_kind), self._custom)
+            name = name_of((kind[0], kind[1], self._resource.list_kind), self._custom, self._types)
         elif verb in ("delete", "deletecollection"):
             name = f"{META}Status"
         answer: Document = {"description": "OK"}

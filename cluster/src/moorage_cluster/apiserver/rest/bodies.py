@@ -38,7 +38,7 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def parse_body(body: bytes, content_type: str) -> Any:
+def parse_body(body: bytes, content_type: str, context: Context) -> Any:
     """The decoded value of a body; ApiError if it is invalid."""
     media = media_type(content_type)
     if media in ("", JSON):
@@ -46,7 +46,7 @@ def parse_body(body: bytes, content_type: str) -> Any:
     if media == YAML:
         return parse_yaml(body)
     if media == PROTOBUF:
-        return decode_protobuf(body)
+        return decode_protobuf(body, context.types)
     raise errors.unsupported_media_type((JSON, YAML, PROTOBUF))
 
 
@@ -69,7 +69,7 @@ def parse_yaml(body: bytes) -> Any:
 def read_object(request: Request, resource: APIResource, context: Context) -> Manifest:
     """The object in a request, pruned and typed."""
     content_type, body = request.headers.get("content-type", ""), request.body
-    value = parse_body(body, content_type)
+    value = parse_body(body, content_type, context)
     validation, media = context.options.field_validation, media_type(content_type)
     problems = NO_PROBLEMS
     if media in ("", JSON):

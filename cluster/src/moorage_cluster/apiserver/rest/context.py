@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from moorage.admission.users import MASTERS, User
+from moorage.apimachinery.schema.wire import WireFormat, wire_format
 from moorage_cluster.apiserver.options import WriteOptions
 
 SYSTEM = User("system:apiserver", (MASTERS,))
@@ -20,6 +21,8 @@ class Context(msgspec.Struct):
     options: WriteOptions = msgspec.field(default_factory=WriteOptions)
     warnings: list[str] = msgspec.field(default_factory=list)
     user_agent: str = ""
+    types: WireFormat = msgspec.field(default_factory=wire_format)
+    """The wire format of the server."""
     authorize_create: Callable[[], None] | None = None
     """Raises ApiError (403) if an update or apply may not create a missing object; None: no check."""
 

@@ -83,7 +83,9 @@ class Dispatcher:
             now = self._writer.now()
             return Response(200, made_now(resource, resource.source, address, query, request, now))
         said = [resource.deprecation] if resource.deprecation else []
-        context = Context(user, write_options(query), said, request.headers.get("user-agent", ""))
+        context = Context(
+            user, write_options(query), said, request.headers.get("user-agent", ""), self._resources.types
+        )
         if address.subresource:
             response = self._subresources.answer(resource, namespace, address, query, request, context)
         elif address.verb not in resource.verbs:
@@ -168,7 +170,7 @@ class Dispatcher:
         request: Request,
         context: Context,
     ) -> bytes:
-        options = _delete_options(query, request)
+        options = _delete_options(query, request, context)
         if options.dry_run:
             context.options = write_options({**query, "dryRun": "All"})
         return self._deleter.delete(resource, namespace, name, options, context)
@@ -182,7 +184,7 @@ class Dispatcher:
         request: Request,
         context: Context,
     ) -> bytes:
-        how = _delete_options(query, request)
+        how = _delete_options(query, request, context)
         if how.dry_run:
             context.options = write_options({**query, "dryRun": "All"})
         found, metadata = self._reader.page(resource, namespace, options)
@@ -227,8 +229,9 @@ class Dispatcher:
         return Response(200, stream)
 
 
-def _delete_options(query: Query, request: Request) -> DeleteOptions:
-    body = parse_body(request.body, request.headers.get("content-type", "")) if request.body else None
+def _delete_options(query: Query, request: Request, context: Context) -> DeleteOptions:
+    content_type = request.headers.get("content-type", "")
+    body = parse_body(request.body, content_type, context) if request.body else None
     return delete_options(query, body)
 
 

@@ -81,8 +81,9 @@ class _Call(msgspec.Struct):
         """The request's body as the subresource's kind."""
         api_version = self.api_version
         group, _, version = api_version.rpartition("/")
-        schema = schema_of(group, version, self.sub.kind) or UNTYPED_SCHEMA
-        value = parse_body(self.request.body, self.request.headers.get("content-type", ""))
+        schema = schema_of(group, version, self.sub.kind, self.context.types) or UNTYPED_SCHEMA
+        content_type = self.request.headers.get("content-type", "")
+        value = parse_body(self.request.body, content_type, self.context)
         return decode_as(value, api_version, self.sub.kind, schema, self.context)
 
 

@@ -1,0 +1,52 @@
+"""The version of Kubernetes that a server emulates, and its feature gates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from moorage.apimachinery.schema.wire import WireFormat, wire_format
+
+VERSIONS: Final = ("1.36", "1.37")
+"""The versions that can be emulated, the default last."""
+GENERIC_WORKLOAD: Final = "GenericWorkload"
+TOPOLOGY_AWARE_WORKLOAD_SCHEDULING: Final = "TopologyAwareWorkloadScheduling"
+POD_GROUP_PREEMPTION_POLICY: Final = "PodGroupPreemptionPolicy"
+COMPOSITE_POD_GROUP: Final = "CompositePodGroup"
+DRA_WORKLOAD_RESOURCE_CLAIMS: Final = "DRAWorkloadResourceClaims"
+WORKLOAD_WITH_JOB: Final = "WorkloadWithJob"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerVersion:
+    """The version that a server emulates.
+
+    In v1.36 the alpha API of pod groups is always served, with all its fields, and gates have no effect.
+    Since v1.37 groups and the fields that refer to them need their feature gates.
+    """
+
+    minor: str = VERSIONS[-1]
+    gates: frozenset[str] = frozenset()
+    """The feature gates that are on."""
+
+    @property
+    def is_1_36(self) -> bool:
+        """Whether it is v1.36."""
+        return self.minor == "1.36"
+
+    @property
+    def types(self) -> WireFormat:
+        """The wire format; fields whose gates are off are dropped."""
+        return wire_format(self.minor, None if self.is_1_36 else self.gates)
+
+    @property
+    def full(self) -> str:
+        """The whole version, such as v1.36.4."""
+        return wire_format(self.minor).version
+
+    def enabled(self, gate: str) -> bool:
+        """Whether a feature gate is on; in v1.36 gates have no effect."""
+        return gate in self.gates and not self.is_1_36
+
+
+DEFAULT_VERSION: Final = ServerVersion()
