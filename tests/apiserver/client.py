@@ -14,8 +14,24 @@ import msgspec
 from moorage.clock import VirtualClock
 from moorage.http.transport import Request, Response
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.apiserver.server_version import ServerVersion
 
 T = TypeVar("T")
+
+WITH_GROUPS = ServerVersion(
+    "1.37",
+    frozenset(
+        (
+            "GenericWorkload",
+            "TopologyAwareWorkloadScheduling",
+            "PodGroupPreemptionPolicy",
+            "CompositePodGroup",
+            "DRAWorkloadResourceClaims",
+            "WorkloadWithJob",
+        )
+    ),
+)
+"""A server with all that belongs to pod groups."""
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

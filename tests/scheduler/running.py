@@ -27,6 +27,7 @@ from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.apiserver.server_version import ServerVersion
 from tests.logs import add_handler, remove_handler
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -103,7 +104,8 @@ class SchedulerHarness:
         self.clock = VirtualClock(epoch=START)
         self.random = Random(seed)
         self.line = Line()
-        self._settings = Settings(data_dir, history=history)
+        with_groups = ServerVersion(gates=frozenset({"GenericWorkload"}))
+        self._settings = Settings(data_dir, history=history, version=with_groups)
         self._tasks: list[asyncio.Task[Any]] = []
         self._unexpected_errors = _UnexpectedErrors()
         add_handler(self._unexpected_errors)

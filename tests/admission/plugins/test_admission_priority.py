@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from moorage.admission.plugins.priority import (
-    POD_GROUPS,
     PRIORITY_CLASSES,
     admit_class,
     admit_pod,
-    admit_pod_group,
+    group_plugin,
     keep_pod,
     keep_system_class,
 )
@@ -19,6 +18,8 @@ from moorage.api.manifests import Manifest
 from tests.admission.harness import World, named, pod, refused, update, write
 
 LOWER = "PreemptLowerPriority"
+POD_GROUPS = "scheduling.k8s.io/podgroups"
+admit_pod_group = group_plugin(preemption_policies=False).admit
 
 
 def priority_class(

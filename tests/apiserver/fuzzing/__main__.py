@@ -9,6 +9,7 @@ from collections import deque
 from pathlib import Path
 
 from moorage_cluster.apiserver.embedded import Settings
+from tests.apiserver.client import WITH_GROUPS
 from tests.apiserver.fuzzing.campaign import Campaign, batches
 from tests.apiserver.fuzzing.overhttp import run_http
 from tests.apiserver.fuzzing.reports import Report
@@ -42,7 +43,7 @@ def main() -> int:
     parser.add_argument("--save", type=Path, default=Path(), help="where failures are written to")
     chosen = parser.parse_args()
     chosen.seed = chosen.seed or [1]
-    settings = Settings(authorization="RBAC" if chosen.rbac else "AlwaysAllow")
+    settings = Settings(authorization="RBAC" if chosen.rbac else "AlwaysAllow", version=WITH_GROUPS)
     if chosen.corpus or chosen.http or chosen.persistent or chosen.only is not None:
         return asyncio.run(_main(chosen, settings))
     return _campaign(chosen, settings)

@@ -18,7 +18,7 @@ from moorage.clock import VirtualClock
 from moorage.http.transport import Request, Response, Stream
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.resources import APIResource
-from tests.apiserver.client import START, settled
+from tests.apiserver.client import START, WITH_GROUPS, settled
 from tests.apiserver.fuzzing.checks import Wrong, check_answer, check_event, check_store, content_of
 from tests.apiserver.fuzzing.request import TOKEN, Shot
 
@@ -66,8 +66,8 @@ class Target:
 
     def __init__(self, complaints: list[str], settings: Settings | None = None) -> None:
         self._clock = VirtualClock(epoch=START)
-        self._settings = settings
-        self.server = EmbeddedServer(settings, clock=self._clock, random=Random(1))
+        self._settings = settings or Settings(version=WITH_GROUPS)
+        self.server = EmbeddedServer(self._settings, clock=self._clock, random=Random(1))
         self._first_revision = self.server.store.collection("/namespaces").log.oldest
         self._complaints = complaints
         self._watches: list[_Reader] = []

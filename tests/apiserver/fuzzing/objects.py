@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType, wire_format
+from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType
+from tests.apiserver.client import WITH_GROUPS
 from tests.apiserver.fuzzing.values import FLOATS, MOMENTS, NUMBERS, QUANTITIES, WORDS, chance, strange, text
 
 _MAX_DEPTH = 7
@@ -48,7 +49,7 @@ class Maker:
             return random.choice((None, {}, []))
         match use.word:
             case "struct":
-                return self.of_type(wire_format().type(use.name), depth + 1)
+                return self.of_type(use.struct, depth + 1)
             case "list" if use.items:
                 return [self.of_use(use.items, depth + 1) for _ in range(random.choice((0, 1, 1, 2, 3)))]
             case "map" if use.items:
@@ -82,7 +83,7 @@ class Maker:
                 value[known.name] = self.of_field(known, 1)
                 return
             known = random.choice(there if there and not chance(random, 3) else inside)
-            wire = wire_format().type(_struct_in(known))
+            wire = WITH_GROUPS.types.type(_struct_in(known))
             value = self._step(value, known, wire)
 
     def _step(self, value: dict[str, Any], known: WireField, wire: WireType) -> Any:
@@ -105,5 +106,5 @@ def _struct_in(known: WireField) -> str:
 
 def field_names() -> tuple[str, ...]:
     """Names of fields that mean something in some place, to put them in others."""
-    names = {known.name for wire in wire_format() for known in wire.fields}
+    names = {known.name for wire in WITH_GROUPS.types for known in wire.fields}
     return tuple(sorted(names) + list(WORDS))

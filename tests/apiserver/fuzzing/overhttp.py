@@ -13,7 +13,8 @@ from random import Random
 from typing import Any
 
 from moorage.http.server import HttpServer, listen
-from moorage_cluster.apiserver.embedded import EmbeddedServer
+from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from tests.apiserver.client import WITH_GROUPS
 from tests.apiserver.fuzzing.checks import Wrong, check_answer
 from tests.apiserver.fuzzing.chunks import chunked
 from tests.apiserver.fuzzing.generator import Generator
@@ -148,7 +149,7 @@ class HttpTarget:
 async def served() -> AsyncIterator[HttpTarget]:
     """A server on a free port."""
     with gathered_complaints("moorage_cluster.apiserver", "moorage.http", "asyncio") as complaints:
-        embedded = EmbeddedServer(random=Random(1))
+        embedded = EmbeddedServer(Settings(version=WITH_GROUPS), random=Random(1))
         listener = listen("127.0.0.1", 0)
         http = HttpServer(embedded.api, embedded.certificate.ssl_context())
         serving = asyncio.ensure_future(http.serve(listener))

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from moorage_cluster.apiserver.embedded import Settings
+from tests.apiserver.client import WITH_GROUPS
 from tests.apiserver.fuzzing.checks import Wrong
 from tests.apiserver.fuzzing.generator import Generator
 from tests.apiserver.fuzzing.inprocess import Target, gathered_complaints
@@ -43,7 +44,9 @@ async def run(
             numbers = range(start, min(start + EPOCH, last + 1))
             with TemporaryDirectory() as directory:
                 kept = Path(directory) if persistent else None
-                await running.epoch(numbers, replace(settings or Settings(), data_dir=kept))
+                await running.epoch(
+                    numbers, replace(settings or Settings(version=WITH_GROUPS), data_dir=kept)
+                )
             if len(running.report.failures) >= _MAX_FAILURES:
                 break
     running.report.seconds = time.monotonic() - begin

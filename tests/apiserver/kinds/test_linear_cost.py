@@ -15,12 +15,15 @@ import pytest
 
 from moorage.api.manifests import Manifest, utc_now
 from moorage.apimachinery import errors, fields
-from moorage.apimachinery.schema.wire import TypeUse, WireField, wire_format
+from moorage.apimachinery.schema import BuiltinSchema
+from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType
 from moorage.apimachinery.validation.metadata import validate_metadata, validate_metadata_update
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources
 from moorage_cluster.apiserver.kinds.pods import validated_spec_cache as sound_specs
 from moorage_cluster.apiserver.resources import APIResource
+from moorage_cluster.apiserver.server_version import ServerVersion
 from moorage_cluster.apiserver.store import Store
+from tests.apiserver.client import WITH_GROUPS
 
 ITEMS = 16
 _WORDS = {"operator": "In", "apiVersion": "v1", "effect": "NoSchedule", "whenUnsatisfiable": "DoNotSchedule"}
@@ -79,32 +82,32 @@ def filled(use: TypeUse, index: int, depth: int, field: WireField | None = None)
         case "map":
             return {f"k{index}": filled(use.items, index, depth - 1)} if depth > 0 and use.items else {}
         case "struct":
-            return fields_filled(use.name, index, depth - 1)
+            return fields_filled(use.struct, index, depth - 1)
     return _LEAVES[use.word]
 
 
-def fields_filled(name: str, index: int, depth: int) -> Manifest:
+def fields_filled(wire: WireType, index: int, depth: int) -> Manifest:
     found = {}
-    for field in wire_format().type(name).fields:
+    for field in wire.fields:
         nested = field.type.word in ("list", "map", "struct")
-        if not nested or (depth > 0 and field.type.name != name):
+        if not nested or (depth > 0 and field.type.name != wire.name):
             found[field.name] = filled(field.type, index, depth, field)
     return {key: value for key, value in found.items() if value not in ({}, [])}
 
 
-def lists_of(name: str, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], TypeUse]]:
+def lists_of(wire: WireType, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], TypeUse]]:
     """The way to each list and map in a type, with its type."""
-    if name in above:
+    if wire.name in above:
         return
-    for field in wire_format().type(name).fields:
-        yield from _lists_in(field.type, (field.name,), (*above, name))
+    for field in wire.fields:
+        yield from _lists_in(field.type, (field.name,), (*above, wire.name))
 
 
 def _lists_in(
     use: TypeUse, way: tuple[str, ...], above: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], TypeUse]]:
     if use.word == "struct":
-        for rest, found in lists_of(use.name, above):
+        for rest, found in lists_of(use.struct, above):
             yield (*way, *rest), found
     elif use.items:
         yield way, use
@@ -119,8 +122,8 @@ def built(use: TypeUse, way: tuple[str, ...], leaf: Any) -> Any:
     if use.items:
         inside = built(use.items, tuple(rest), leaf)
         return [inside] if step == "[]" else {"k0": inside}
-    obj = fields_filled(use.name, 0, 0)
-    obj[step] = built(wire_format().type(use.name).by_name[step].type, tuple(rest), leaf)
+    obj = fields_filled(use.struct, 0, 0)
+    obj[step] = built(use.struct.by_name[step].type, tuple(rest), leaf)
     return obj
 
 
@@ -128,9 +131,8 @@ def object_with(resource: APIResource, way: tuple[str, ...], use: TypeUse, count
     assert use.items
     items = [filled(use.items, index, 2) for index in range(count)]
     leaf = items if use.word == "list" else {f"k{index}": item for index, item in enumerate(items)}
-    wire = wire_format().of_kind(resource.group, resource.version, resource.kind)
-    assert wire is not None
-    obj: Manifest = built(TypeUse("struct", None, wire.name), way, leaf)
+    wire = wire_of(resource)
+    obj: Manifest = built(TypeUse("struct", None, wire.name, wire.types), way, leaf)
     meta = {"name": "x", "namespace": "default", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
     given = {key: value for key, value in obj.get("metadata", {}).items() if key not in _SOMETIMES_SET}
     return {**obj, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": {**given, **meta}}
@@ -175,12 +177,18 @@ def operations(resource: APIResource, obj: Manifest) -> int:
     return calls + Counted.compared
 
 
+def wire_of(resource: APIResource) -> WireType:
+    assert isinstance(resource.schema, BuiltinSchema)
+    return resource.schema.wire
+
+
 def resources() -> dict[str, APIResource]:
+    """Those of the newest version, with all of pod groups, and those that only older versions have."""
     store = Store()
     return {
         f"{resource.plural}.{resource.group}/{resource.version}": resource
-        for resource in builtin_resources(store.all, utc_now)
-        if wire_format().of_kind(resource.group, resource.version, resource.kind)
+        for version in (ServerVersion("1.36"), WITH_GROUPS)
+        for resource in builtin_resources(store.all, utc_now, version)
     }
 
 
@@ -205,10 +213,9 @@ def encodable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", RESOURCES)
 def test_twice_as_long_a_list_costs_twice_as_much(name: str) -> None:
     resource = RESOURCES[name]
-    wire = wire_format().of_kind(resource.group, resource.version, resource.kind)
-    assert wire is not None
+    wire = wire_of(resource)
     too_dear = {}
-    by_type = {(way[-1], use): way for way, use in lists_of(wire.name) if not is_seen_elsewhere(name, way)}
+    by_type = {(way[-1], use): way for way, use in lists_of(wire) if not is_seen_elsewhere(name, way)}
     for (_, use), way in by_type.items():
         once, twice = (operations(resource, object_with(resource, way, use, n)) for n in (ITEMS, 2 * ITEMS))
         if twice > 2.5 * once:

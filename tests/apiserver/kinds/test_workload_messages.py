@@ -395,7 +395,7 @@ WRONG: dict[str, tuple[Strategy, Manifest, list[str]]] = {
         PodGroupStrategy(),
         an_object({"schedulingPolicy": {"basic": {}, "gang": {"minCount": -1}}}),
         [
-            'spec.schedulingPolicy: Invalid value: "{`basic`, `gang`}": '
+            'spec.schedulingPolicy: Invalid value: "{basic, gang}": '
             "must specify exactly one of: `basic`, `gang`",
             "spec.schedulingPolicy.gang.minCount: Invalid value: -1: must be greater than or equal to 1",
         ],

@@ -42,13 +42,14 @@ from moorage_cluster.apiserver.namespace_defaults import NamespaceDefaults
 from moorage_cluster.apiserver.namespace_deletion import NamespaceDeleter
 from moorage_cluster.apiserver.openapi.endpoints import OpenApiDocuments
 from moorage_cluster.apiserver.quota_status import QuotaStatusUpdater
-from moorage_cluster.apiserver.resources import Resources
+from moorage_cluster.apiserver.resources import APIResource, Resources
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.deletes import Deleter
 from moorage_cluster.apiserver.rest.dispatch import Answer, Dispatcher
 from moorage_cluster.apiserver.rest.subresources import Logs, Subresources, no_logs
 from moorage_cluster.apiserver.rest.writes import Writer
 from moorage_cluster.apiserver.server import ApiServer
+from moorage_cluster.apiserver.server_version import ServerVersion
 from moorage_cluster.apiserver.store import Store
 
 _Loaded = TypeVar("_Loaded")
@@ -94,13 +95,14 @@ class EmbeddedServer:
         # Without a data directory, revisions start above those of an earlier server: clients that
         # watched that one have to list again.
         revision = self._journal.revision if self._journal else int(now().timestamp() * 1000)
-        self.store = Store(self._journal, revision, settings.history)
-        self.resources = Resources(builtin_resources(self.store.all, now))
+        version = ServerVersion.of(settings.version)
+        self.store = Store(self._journal, revision, settings.history, types=version.types)
+        self.resources = Resources(builtin_resources(self.store.all, now, version), version.types)
         self._work = DeferredJobs()
         authorizer: Authorizer = (
             AlwaysAllow() if settings.authorization == "AlwaysAllow" else Rbac(self.store)
         )
-        chain = Chain((TERMINATING, *default_plugins(random, now), _escalation(authorizer)))
+        chain = Chain((TERMINATING, *default_plugins(random, now, version), _escalation(authorizer)))
         writer = Writer(self.store, chain, now, random)
         deleter = Deleter(writer)
         self.advertising = Advertising(self.resources, writer)
@@ -127,7 +129,7 @@ class EmbeddedServer:
             quotas.on_change,
             event_expiry.on_change,
         ]
-        self._bootstrap(writer)
+        self._bootstrap(writer, version)
         namespace_defaults.load()
         namespace_deleter.load()
         collector.load()
@@ -171,15 +173,21 @@ class EmbeddedServer:
     def _load_collections(
         self, names: Iterable[str], by_storage: Mapping[str, list[tuple[int, Manifest]]]
     ) -> None:
-        strategies = {resource.storage: resource.strategy for resource in self.resources}
+        resources = {resource.storage: resource for resource in self.resources}
         for name in names:
-            strategy = strategies.get(name)
+            resource = resources.get(name)
             for version, obj in by_storage[name]:
-                self.store.load(name, obj, version, strategy.selectable(obj) if strategy else {})
+                if resource is None or self._is_of_this_version(resource, obj):
+                    self.store.load(name, obj, version, resource.strategy.selectable(obj) if resource else {})
 
-    def _bootstrap(self, writer: Writer) -> None:
+    def _is_of_this_version(self, resource: APIResource, obj: Manifest) -> bool:
+        """Whether the emulated version has the kind of a stored object; others are left in the journal."""
+        group, _, version = obj["apiVersion"].rpartition("/")
+        return resource.is_custom or bool(self.resources.types.of_kind(group, version, obj["kind"]))
+
+    def _bootstrap(self, writer: Writer, version: ServerVersion) -> None:
         """Create the objects that every cluster has, where they are missing."""
-        for obj in bootstrap_objects(self.certificate.ca_pem):
+        for obj in bootstrap_objects(self.certificate.ca_pem, version):
             resource = self.resources.of_kind(obj["apiVersion"], obj["kind"])
             assert resource is not None, obj["kind"]
             meta = obj["metadata"]

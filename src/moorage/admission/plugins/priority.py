@@ -10,7 +10,11 @@ from moorage.admission.system_objects import SYSTEM_PRIORITIES
 from moorage.api.manifests import Manifest, child
 
 PRIORITY_CLASSES: Final = "scheduling.k8s.io/priorityclasses"
-POD_GROUPS: Final = "scheduling.k8s.io/podgroups"
+_GROUPS: Final = {
+    "scheduling.k8s.io/podgroups": "pod group",
+    "scheduling.k8s.io/compositepodgroups": "composite pod group",
+}
+"""The kinds of groups, as messages call them, by storage."""
 
 _NO_CLASS: Final[Manifest] = {"metadata": {}, "value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 """Used for a pod that names no class when there is no default class."""
@@ -28,13 +32,17 @@ def admit_pod(attributes: Attributes, reader: Reader) -> None:
             f"priority admission controller computed {priority} from the given PriorityClass name",
         )
     spec["priority"] = priority
+    _take_preemption_policy(spec, found, attributes, "pod")
+
+
+def _take_preemption_policy(spec: Manifest, found: Manifest, attributes: Attributes, what: str) -> None:
     policy, given = found.get("preemptionPolicy"), spec.get("preemptionPolicy")
     if policy is None:
         return
     if given is not None and given != policy:
         raise refusal(
             attributes,
-            f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+            f"the string value of PreemptionPolicy ({given}) must not be provided in {what} spec; "
             f"priority admission controller computed {policy} from the given PriorityClass name",
         )
     spec["preemptionPolicy"] = policy
@@ -49,17 +57,24 @@ def keep_pod(attributes: Attributes, reader: Reader) -> None:
             spec[field] = old[field]
 
 
-def admit_pod_group(attributes: Attributes, reader: Reader) -> None:
-    """Give a new pod group its class's priority."""
-    spec = child(attributes.obj, "spec")
-    priority, given = _class_for(spec, attributes, reader).get("value", 0), spec.get("priority")
-    if given is not None and given != priority:
-        raise refusal(
-            attributes,
-            f"priority set in the pod group ({given}) must match the priority computed ({priority}) "
-            "based on the priority class set in the spec",
-        )
-    spec["priority"] = priority
+def group_plugin(*, preemption_policies: bool) -> Plugin:
+    """Gives a new pod group its class's priority, and its preemption policy if groups have one."""
+
+    def admit(attributes: Attributes, reader: Reader) -> None:
+        spec, what = child(attributes.obj, "spec"), _GROUPS[attributes.resource.storage]
+        found = _class_for(spec, attributes, reader)
+        priority, given = found.get("value", 0), spec.get("priority")
+        if given is not None and given != priority:
+            raise refusal(
+                attributes,
+                f"priority set in the {what} ({given}) must match the priority computed ({priority}) "
+                "based on the priority class set in the spec",
+            )
+        spec["priority"] = priority
+        if preemption_policies:
+            _take_preemption_policy(spec, found, attributes, what)
+
+    return Plugin("Priority", admit, tuple(Call("CREATE", storage) for storage in _GROUPS))
 
 
 def admit_class(attributes: Attributes, reader: Reader) -> None:
@@ -109,7 +124,6 @@ def _default_class(reader: Reader) -> Manifest | None:
 PLUGINS: Final = (
     Plugin("Priority", admit_pod, (Call("CREATE", PODS),)),
     Plugin("Priority", keep_pod, (Call("UPDATE", PODS),)),
-    Plugin("Priority", admit_pod_group, (Call("CREATE", POD_GROUPS),)),
     Plugin("Priority", admit_class, (Call("CREATE", PRIORITY_CLASSES), Call("UPDATE", PRIORITY_CLASSES))),
     Plugin("Priority", keep_system_class, (Call("DELETE", PRIORITY_CLASSES),)),
 )

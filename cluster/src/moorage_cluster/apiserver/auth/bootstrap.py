@@ -18,6 +18,7 @@ from moorage_cluster.apiserver.auth.bootstrap_roles import (
     role_bindings,
     roles,
 )
+from moorage_cluster.apiserver.server_version import ServerVersion
 
 ROOT_CA_NAME: Final = "kube-root-ca.crt"
 
@@ -49,12 +50,12 @@ _KUBERNETES_SERVICE: Final[Manifest] = {
 """The Service through which pods would call the API server."""
 
 
-def bootstrap_objects(ca_pem: str) -> list[Manifest]:
+def bootstrap_objects(ca_pem: str, version: ServerVersion) -> list[Manifest]:
     """All of them, namespaces first; clients verify the server's certificate with `ca_pem`."""
     return [
         *system_namespaces(),
         *system_priority_classes(),
-        *cluster_roles(),
+        *cluster_roles(version),
         *cluster_role_bindings(),
         *roles(),
         *role_bindings(),

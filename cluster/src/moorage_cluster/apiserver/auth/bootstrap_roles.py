@@ -1,11 +1,11 @@
-"""The roles and bindings that exist from the start, as Kubernetes v1.36 makes them.
+"""The roles and bindings that exist from the start, as Kubernetes makes them.
 
 Rules are written as `(verbs, groups, resources)`, each a text of words in order; the core group is `core`.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from moorage.admission.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from moorage.api.manifests import Manifest
@@ -13,6 +13,7 @@ from moorage_cluster.apiserver.auth.authorizers import PUBLIC_PATHS
 from moorage_cluster.apiserver.auth.rbac import GROUP, aggregated_rules
 from moorage_cluster.apiserver.auth.rules import EVERYTHING, Rule
 from moorage_cluster.apiserver.auth.serviceaccounts import ALL_SERVICE_ACCOUNTS
+from moorage_cluster.apiserver.server_version import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, ServerVersion
 
 _API_VERSION: Final = f"{GROUP}/v1"
 _SYSTEM: Final = "kube-system"
@@ -111,6 +112,8 @@ _ADMIN: Final = (
     _rule("create", "authorization.k8s.io", "localsubjectaccessreviews"),
     _rule(_READ_WRITE, GROUP, "rolebindings roles"),
 )
+_DEVICE_TAINT_RULES: Final = _rule(_READ, "resource.k8s.io", "devicetaintrules")
+"""Since v1.37."""
 _KUBE_SCHEDULER: Final = (
     _EVENTS,
     _rule("create", "coordination.k8s.io", "leases"),
@@ -138,8 +141,32 @@ _KUBE_SCHEDULER: Final = (
     _rule("update", "core", "pods/finalizers"),
     _rule(_READ, "resource.k8s.io", "resourceslices"),
     _rule("create delete", "resource.k8s.io", "resourceclaims"),
+    _DEVICE_TAINT_RULES,
     _rule("patch update", "resource.k8s.io", "resourceclaims/binding"),
 )
+
+
+class _GatedRules(NamedTuple):
+    """The rules that a feature gate adds to roles."""
+
+    view: tuple[Rule, ...] = ()
+    edit: tuple[Rule, ...] = ()
+    scheduler: tuple[Rule, ...] = ()
+
+
+def _group_rules(objects: str, groups: str) -> _GatedRules:
+    group = "scheduling.k8s.io"
+    return _GatedRules(
+        view=(_rule(_READ, group, f"{objects} {groups}/status"),),
+        edit=(_rule(_WRITE, group, objects),),
+        scheduler=(_rule(_READ, group, groups), _rule("patch update", group, f"{groups}/status")),
+    )
+
+
+_GATED: Final = {
+    GENERIC_WORKLOAD: _group_rules("podgroups workloads", "podgroups"),
+    COMPOSITE_POD_GROUP: _group_rules("compositepodgroups", "compositepodgroups"),
+}
 _KUBE_CONTROLLER_MANAGER: Final = (
     _EVENTS,
     _rule("create", "coordination.k8s.io", "leases"),
@@ -182,8 +209,15 @@ _LEADER_LOCKING: Final = (
 _AUTHENTICATION_READER: Final = (_rule(_READ, "core", "configmaps", "extension-apiserver-authentication"),)
 
 
-def cluster_roles() -> list[Manifest]:
+def cluster_roles(version: ServerVersion) -> list[Manifest]:
     """The ClusterRoles; aggregated ones already contain the rules of the roles they select."""
+    more = [rules for gate, rules in _GATED.items() if version.enabled(gate)]
+    view = (*_VIEW, *(rule for rules in more for rule in rules.view))
+    edit = (*_EDIT, *(rule for rules in more for rule in rules.edit))
+    scheduler = (
+        *(rule for rule in _KUBE_SCHEDULER if rule is not _DEVICE_TAINT_RULES or not version.is_1_36),
+        *(rule for rules in more for rule in rules.scheduler),
+    )
     roles = [
         _cluster_role("cluster-admin", EVERYTHING),
         _cluster_role("system:discovery", _DISCOVERY),
@@ -194,13 +228,13 @@ def cluster_roles() -> list[Manifest]:
         _gathering("edit", part_of="admin"),
         _gathering("view", part_of="edit"),
         _cluster_role("system:aggregate-to-admin", _ADMIN, part_of="admin"),
-        _cluster_role("system:aggregate-to-edit", _EDIT, part_of="edit"),
-        _cluster_role("system:aggregate-to-view", _VIEW, part_of="view"),
+        _cluster_role("system:aggregate-to-edit", edit, part_of="edit"),
+        _cluster_role("system:aggregate-to-view", view, part_of="view"),
         _cluster_role("system:auth-delegator", (_TOKEN_REVIEWS, _ACCESS_REVIEWS)),
         _cluster_role(_CONTROLLER_MANAGER, _KUBE_CONTROLLER_MANAGER),
         _cluster_role("system:volume-scheduler", _VOLUME_SCHEDULER),
         _cluster_role("system:service-account-issuer-discovery", _ISSUER_DISCOVERY),
-        _cluster_role(_SCHEDULER, _KUBE_SCHEDULER),
+        _cluster_role(_SCHEDULER, scheduler),
     ]
     for role in roles:
         if "aggregationRule" in role:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from moorage.api.manifests import Manifest
 from moorage.apimachinery.schema import schema_of
 from moorage_cluster.apiserver.extensions.definition import CustomResourceDefinitionStrategy
+from moorage_cluster.apiserver.kinds import pod_groups, scheduling_groups, scheduling_workloads
 from moorage_cluster.apiserver.kinds.admission_policies import (
     MutatingAdmissionPolicyBindingStrategy,
     MutatingAdmissionPolicyStrategy,
@@ -39,6 +41,7 @@ from moorage_cluster.apiserver.kinds.csi_drivers import (
     VolumeAttachmentStrategy,
 )
 from moorage_cluster.apiserver.kinds.daemon_sets import DaemonSetStrategy
+from moorage_cluster.apiserver.kinds.device_taints import DeviceTaintRuleStrategy
 from moorage_cluster.apiserver.kinds.endpoint_slices import EndpointSliceStrategy
 from moorage_cluster.apiserver.kinds.endpoints import EndpointsStrategy
 from moorage_cluster.apiserver.kinds.events import EventsEventStrategy, EventStrategy, to_core, to_events
@@ -52,7 +55,6 @@ from moorage_cluster.apiserver.kinds.nodes import NodeStrategy
 from moorage_cluster.apiserver.kinds.persistent_volume_claims import PersistentVolumeClaimStrategy
 from moorage_cluster.apiserver.kinds.persistent_volumes import PersistentVolumeStrategy
 from moorage_cluster.apiserver.kinds.pod_disruption_budgets import PodDisruptionBudgetStrategy
-from moorage_cluster.apiserver.kinds.pod_groups import PodGroupStrategy, WorkloadStrategy
 from moorage_cluster.apiserver.kinds.pod_templates import PodTemplateStrategy
 from moorage_cluster.apiserver.kinds.pods.strategy import PodStrategy
 from moorage_cluster.apiserver.kinds.priority_classes import PriorityClassStrategy
@@ -82,6 +84,7 @@ from moorage_cluster.apiserver.kinds.workloads import (
     ReplicationControllerStrategy,
 )
 from moorage_cluster.apiserver.resources import STATUS_VERBS, APIResource, Subresource
+from moorage_cluster.apiserver.server_version import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, ServerVersion
 from moorage_cluster.apiserver.strategy import Strategy
 from moorage_cluster.apiserver.tables.registry import printer_for
 
@@ -118,15 +121,22 @@ _SCALE = Subresource("scale", "Scale", STATUS_VERBS, "autoscaling", "v1")
 
 
 def builtin_resources(
-    all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime]
+    all_of: Callable[[str], Iterable[Manifest]], now: Callable[[], datetime], version: ServerVersion
 ) -> Iterator[APIResource]:
-    """Every built-in resource; `all_of` returns the stored objects of a collection."""
-    yield from _core(all_of, now)
-    yield from _workloads()
-    yield from _networking()
-    yield from _cluster(now)
-    yield from _extensions(now)
-    yield from _questions()
+    """Every built-in resource of a version; `all_of` returns the stored objects of a collection."""
+    for resource in (
+        *_core(all_of, now),
+        *_workloads(),
+        *_networking(),
+        *_cluster(now),
+        *([] if version.is_1_36 else _since_1_37(now)),
+        *_scheduling_groups(version),
+        *_extensions(now),
+        *_questions(),
+    ):
+        schema = schema_of(resource.group, resource.version, resource.kind, version.types)
+        assert schema is not None, resource.kind
+        yield replace(resource, schema=schema)
 
 
 def _resource(
@@ -139,8 +149,6 @@ def _resource(
     namespaced: bool = True,
     **more: Any,
 ) -> APIResource:
-    schema = schema_of(group, version, kind)
-    assert schema is not None, kind
     if strategy.has_status:
         subresources = (Subresource("status", kind, STATUS_VERBS), *subresources)
     return APIResource(
@@ -150,8 +158,7 @@ def _resource(
         plural,
         namespaced,
         strategy,
-        schema,
-        printer_for(group, kind),
+        printer=printer_for(group, kind),
         subresources=subresources,
         scaling=_SCALING if _SCALE in subresources else None,
         **more,
@@ -279,11 +286,6 @@ def _cluster(now: Callable[[], datetime]) -> Iterator[APIResource]:
         "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", PriorityClassStrategy(),
         namespaced=False, short_names=("pc",),
     )  # fmt: skip
-    for kind, plural, strategy in (
-        ("PodGroup", "podgroups", PodGroupStrategy()),
-        ("Workload", "workloads", WorkloadStrategy()),
-    ):
-        yield _resource("scheduling.k8s.io", "v1alpha2", kind, plural, strategy)
     yield _resource(
         "node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", RuntimeClassStrategy(), namespaced=False
     )
@@ -336,6 +338,31 @@ def _cluster(now: Callable[[], datetime]) -> Iterator[APIResource]:
     yield _resource(rbac, "v1", "ClusterRole", "clusterroles", ClusterRoleStrategy(), namespaced=False)
     yield _resource(rbac, "v1", "RoleBinding", "rolebindings", RoleBindingStrategy())
     yield _resource(rbac, "v1", "Role", "roles", RoleStrategy())
+
+
+def _since_1_37(now: Callable[[], datetime]) -> Iterator[APIResource]:
+    yield _resource(
+        "resource.k8s.io", "v1", "DeviceTaintRule", "devicetaintrules", DeviceTaintRuleStrategy(now),
+        namespaced=False,
+    )  # fmt: skip
+
+
+def _scheduling_groups(version: ServerVersion) -> Iterator[APIResource]:
+    """Pods that are scheduled together: always served in v1.36, with their feature gates since."""
+    group = "scheduling.k8s.io"
+    if version.is_1_36:
+        yield _resource(group, "v1alpha2", "PodGroup", "podgroups", pod_groups.PodGroupStrategy())
+        yield _resource(group, "v1alpha2", "Workload", "workloads", pod_groups.WorkloadStrategy())
+        return
+    if version.enabled(GENERIC_WORKLOAD):
+        for of in ("v1beta1", "v1alpha3"):
+            yield _resource(group, of, "PodGroup", "podgroups", scheduling_groups.PodGroupStrategy(version))
+            yield _resource(
+                group, of, "Workload", "workloads", scheduling_workloads.WorkloadStrategy(version)
+            )
+    if version.enabled(COMPOSITE_POD_GROUP):
+        strategy = scheduling_groups.CompositePodGroupStrategy(version)
+        yield _resource(group, "v1alpha3", "CompositePodGroup", "compositepodgroups", strategy)
 
 
 def _extensions(now: Callable[[], datetime]) -> Iterator[APIResource]:

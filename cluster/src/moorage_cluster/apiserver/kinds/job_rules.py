@@ -15,6 +15,7 @@ from moorage.apimachinery.validation.checks import check_not_negative, check_opt
 from moorage.apimachinery.validation.names import check_subdomain
 from moorage.apimachinery.validation.selectors import check_label_selector
 from moorage_cluster.apiserver.kinds.job_policies import check_failure_policy, check_success_policy
+from moorage_cluster.apiserver.kinds.job_scheduling import check_job_scheduling, check_job_scheduling_change
 from moorage_cluster.apiserver.kinds.pod_templates import check_match
 
 _UID, _NAME = "controller-uid", "job-name"
@@ -36,6 +37,7 @@ def check_job(obj: Manifest) -> list[FieldError]:
     spec = obj["spec"]
     errors = _check_generated(obj)
     errors += check_job_spec(spec, "spec")
+    errors += check_job_scheduling(spec, "spec.scheduling")
     selector = spec.get("selector")
     if selector is None:
         errors.append(required("spec.selector"))
@@ -174,7 +176,8 @@ def check_job_change(obj: Manifest, old: Manifest) -> list[FieldError]:
     errors += _check_template_change(spec, before, old)
     for key in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         errors += check_unchanged(spec.get(key), before.get(key), f"spec.{key}")
-    return errors
+    scheduling = spec.get("scheduling"), before.get("scheduling")
+    return errors + check_job_scheduling_change(*scheduling, "spec.scheduling")
 
 
 def _check_completions(spec: Manifest, before: Manifest) -> list[FieldError]:

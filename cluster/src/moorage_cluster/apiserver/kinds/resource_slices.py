@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest, Now, child, timestamp, utc_now
+from moorage.api.manifests import Manifest, Now, child, utc_now
 from moorage.api.names import is_native_resource
 from moorage.api.quantity import parse_quantity
 from moorage.api.text_cache import cached_by_text
@@ -20,15 +20,14 @@ from moorage.apimachinery.fields import (
     too_long,
     too_many,
 )
-from moorage.apimachinery.validation.checks import check_driver_name, check_one_of, check_set, check_unchanged
+from moorage.apimachinery.validation.checks import check_driver_name, check_set, check_unchanged
 from moorage.apimachinery.validation.names import (
     check_label,
-    check_label_value,
-    check_qualified_name,
     check_subdomain,
 )
 from moorage.apimachinery.validation.selectors import check_node_selector
-from moorage_cluster.apiserver.kinds.device_requests import DEVICE_EFFECTS, check_device_name
+from moorage_cluster.apiserver.kinds.device_requests import check_device_name
+from moorage_cluster.apiserver.kinds.device_taints import check_taint, default_taint
 from moorage_cluster.apiserver.kinds.resource_claims import check_pool_name
 from moorage_cluster.apiserver.strategy import Strategy
 
@@ -72,8 +71,7 @@ class ResourceSliceStrategy(Strategy):
         """Set the time at which taints were added, and the multipliers of resource mappings."""
         for device in child(obj, "spec").get("devices") or ():
             for taint in device.get("taints") or ():
-                if "timeAdded" not in taint:
-                    taint["timeAdded"] = timestamp(self._now())
+                default_taint(taint, self._now)
             for mapping in (device.get("nodeAllocatableResourceMappings") or {}).values():
                 mapping.setdefault("allocationMultiplier", "1")
 
@@ -256,11 +254,7 @@ def _check_taints(taints: Sequence[Manifest], path: str) -> list[FieldError]:
         return [too_many(path, len(taints), _MAX_TAINTS)]
     errors: list[FieldError] = []
     for index, taint in enumerate(taints):
-        here = f"{path}[{index}]"
-        errors += check_qualified_name(taint.get("key", ""), f"{here}.key")
-        if taint.get("value"):
-            errors += check_label_value(taint["value"], f"{here}.value")
-        errors += check_one_of(taint.get("effect", ""), DEVICE_EFFECTS, f"{here}.effect")
+        errors += check_taint(taint, f"{path}[{index}]")
     return errors
 
 
