@@ -22,11 +22,12 @@ from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.resources import APIResource
+from moorage_cluster.apiserver.server_version import GENERIC_WORKLOAD, WORKLOAD_WITH_JOB, ServerVersion
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
-from moorage_cluster.controllers.manager import ControllerManager
+from moorage_cluster.controllers.manager import ControllerManager, MakeController
 from moorage_cluster.controllers.volume_provisioning import default_storage_class
-from moorage_cluster.controllers.workload_controllers import WORKLOAD_CONTROLLERS
+from moorage_cluster.controllers.workload_controllers import workload_controllers
 from moorage_cluster.dump import ImportResult, import_objects
 from moorage_cluster.manifest_files import FileObject, create_objects
 from moorage_cluster.nodes.logs import Logs
@@ -64,6 +65,12 @@ class PreparedCluster(NamedTuple):
     """A line for each object of a file that the server rejected."""
 
 
+def _workload_controllers(version: ServerVersion) -> tuple[MakeController, ...]:
+    return workload_controllers(
+        has_groups=version.enabled(GENERIC_WORKLOAD), groups_of_jobs=version.enabled(WORKLOAD_WITH_JOB)
+    )
+
+
 class LocalCluster:
     """All components of a cluster, connected by its API server."""
 
@@ -88,7 +95,9 @@ class LocalCluster:
             self._runtime = LocalRuntime(self.client, settings.run_containers_with, clock, random)
         self._logs = Logs(clock.utc_now, self._runtime.read_log if self._runtime is not None else None)
         cluster = Cluster(self.client, clock, random)
-        self._manager = ControllerManager(cluster, (*WORKLOAD_CONTROLLERS, *INFRASTRUCTURE_CONTROLLERS))
+        self._manager = ControllerManager(
+            cluster, (*_workload_controllers(settings.server.version), *INFRASTRUCTURE_CONTROLLERS)
+        )
         self.nodes = SimulatedNodes(
             cluster, settings.kubelets, seed=random.getrandbits(32), runtime=self._runtime
         )

@@ -26,6 +26,7 @@ from moorage_cluster.controllers.job_failures import (
     finished_at,
     only_replaces_failed,
 )
+from moorage_cluster.controllers.job_groups import JobGroups, join_group
 from moorage_cluster.controllers.job_indexes import first_free, index_of
 from moorage_cluster.controllers.job_pods import (
     FAILURE_COUNT,
@@ -63,8 +64,9 @@ class JobController(Controller):
 
     name = "job-controller"
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, makes_groups: bool = False) -> None:
         super().__init__(cluster)
+        self._groups = JobGroups(cluster, self.name) if makes_groups else None
         self._backoffs: dict[Key, tuple[str, BackoffRecord]] = {}
         """With the job's uid: another job may reuse the name."""
         self.watch(JOB)
@@ -89,6 +91,8 @@ class JobController(Controller):
         if conclusion is not None:
             outcome = _Outcome(await self._delete(job, tally.active))
         elif not is_deleted(job):
+            if self._groups is not None:
+                tally.group = await self._groups.group_of(job, tally.pods)
             outcome = await self._manage(tally, backoff, now)
             enough = tally.completions if _has_completions(job) else 1
             if tally.succeeded >= enough and not any(map(is_active, self._pods(job))):
@@ -133,7 +137,7 @@ class JobController(Controller):
         if tally.limit_per_index is None and (wait := backoff.remaining_seconds(now)) > 0:
             return _Outcome(again_seconds=wait)
         if not is_indexed(job):
-            return _Outcome(await slow_start(missing, lambda _: self._create(job, None, {})))
+            return _Outcome(await slow_start(missing, lambda _: self._create(tally, None, {})))
         return await self._create_indexed(tally, missing, now)
 
     async def _create_indexed(self, tally: JobTally, missing: int, now: datetime) -> _Outcome:
@@ -152,7 +156,7 @@ class JobController(Controller):
                     del annotations[index]
                     waits.append(wait)
         ready = list(annotations.items())
-        refusal = await slow_start(len(ready), lambda number: self._create(job, *ready[number]))
+        refusal = await slow_start(len(ready), lambda number: self._create(tally, *ready[number]))
         return _Outcome(refusal, min(waits, default=None))
 
     def _retry(self, tally: JobTally, index: int, now: datetime) -> tuple[float, dict[str, str]]:
@@ -191,8 +195,11 @@ class JobController(Controller):
             extra += pods_to_delete(left, at_least - len(extra), [], now)
         return extra
 
-    async def _create(self, job: Manifest, index: int | None, annotations: dict[str, str]) -> None:
-        await create_pod(self.cluster, job, job_pod(job, index, annotations), self.name)
+    async def _create(self, tally: JobTally, index: int | None, annotations: dict[str, str]) -> None:
+        pod = job_pod(tally.job, index, annotations)
+        if tally.group is not None:
+            join_group(pod, tally.group)
+        await create_pod(self.cluster, tally.job, pod, self.name)
 
     async def _delete(self, job: Manifest, pods: list[Manifest]) -> RequestError | None:
         return await together(delete_pod(self.cluster, job, pod, self.name) for pod in pods)

@@ -42,6 +42,8 @@ class JobTally:
 
     job: Manifest
     pods: list[Manifest]
+    group: Manifest | None = field(init=False, default=None)
+    """The PodGroup that new pods belong to."""
     active: list[Manifest] = field(init=False)
     tracked: list[Manifest] = field(init=False)
     counted_succeeded: int = field(init=False)

@@ -11,10 +11,10 @@ from moorage.client.kinds import (
     PERSISTENT_VOLUME_CLAIM,
     POD,
     VOLUME_ATTRIBUTES_CLASS,
-    Kind,
 )
 from moorage_cluster.controllers.cluster import Cluster
 from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.finalizers import is_being_deleted, protect, unprotect
 from moorage_cluster.controllers.volume_facts import (
     claim_key,
     claim_keys_of,
@@ -52,14 +52,14 @@ class ClaimProtection(Controller):
         claim = self._claims.get(namespace, name)
         if claim is None:
             return None
-        if _is_being_deleted(claim, CLAIM_PROTECTION):
+        if is_being_deleted(claim, CLAIM_PROTECTION):
             # The informer may not have seen a pod yet: a live read decides.
             if not _any_uses(self._users.get(claim_key(claim)), claim) and not _any_uses(
                 await self.cluster.client.list(POD, namespace), claim
             ):
-                await _unprotect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
+                await unprotect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
         else:
-            await _protect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
+            await protect(self.cluster, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION)
         return None
 
 
@@ -78,10 +78,10 @@ class VolumeProtection(Controller):
         volume = self._volumes.get("", name)
         if volume is None:
             return None
-        if not _is_being_deleted(volume, VOLUME_PROTECTION):
-            await _protect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
+        if not is_being_deleted(volume, VOLUME_PROTECTION):
+            await protect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
         elif phase_of(volume) != "Bound":
-            await _unprotect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
+            await unprotect(self.cluster, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION)
         return None
 
 
@@ -110,12 +110,12 @@ class AttributesClassProtection(Controller):
         attributes_class = self._classes.get("", name)
         if attributes_class is None:
             return None
-        if not _is_being_deleted(attributes_class, ATTRIBUTES_CLASS_PROTECTION):
-            await _protect(
+        if not is_being_deleted(attributes_class, ATTRIBUTES_CLASS_PROTECTION):
+            await protect(
                 self.cluster, VOLUME_ATTRIBUTES_CLASS, attributes_class, ATTRIBUTES_CLASS_PROTECTION
             )
         elif not any(users.get(name) for users in self._users):
-            await _unprotect(
+            await unprotect(
                 self.cluster, VOLUME_ATTRIBUTES_CLASS, attributes_class, ATTRIBUTES_CLASS_PROTECTION
             )
         return None
@@ -144,24 +144,3 @@ def _uses(pod: Manifest, claim: Manifest) -> bool:
         and (not made_for_pod or (not is_shut_down and is_made_for(claim, pod)))
         for name, made_for_pod in claims_of(pod)
     )
-
-
-def _is_being_deleted(obj: Manifest, finalizer: str) -> bool:
-    meta = obj["metadata"]
-    return "deletionTimestamp" in meta and finalizer in (meta.get("finalizers") or ())
-
-
-async def _protect(cluster: Cluster, kind: Kind, obj: Manifest, finalizer: str) -> None:
-    finalizers = obj["metadata"].get("finalizers") or []
-    if "deletionTimestamp" not in obj["metadata"] and finalizer not in finalizers:
-        await _write(cluster, kind, obj, [*finalizers, finalizer])
-
-
-async def _unprotect(cluster: Cluster, kind: Kind, obj: Manifest, finalizer: str) -> None:
-    await _write(cluster, kind, obj, [each for each in obj["metadata"]["finalizers"] if each != finalizer])
-
-
-async def _write(cluster: Cluster, kind: Kind, obj: Manifest, finalizers: list[str]) -> None:
-    version = obj["metadata"]["resourceVersion"]
-    patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
-    await cluster.patch(kind, obj, patch)
