@@ -16,7 +16,7 @@ import pytest
 
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.server_version import ServerVersion
-from tests.apiserver.client import Answer, Cluster
+from tests.apiserver.client import WITH_GROUPS, Answer, Cluster, pod
 
 GATES = {
     "groups": (
@@ -117,3 +117,39 @@ def test_kubectl_shows_groups_as_kubernetes_does() -> None:
     ]  # fmt: skip
     assert table["rows"][0]["cells"] == ["g", "Gang", "w", "Pending", "0s"]
     cluster.close()
+
+
+def test_groups_of_another_version_in_the_data_directory_are_left_alone(tmp_path: Path) -> None:
+    def server(version: ServerVersion) -> Cluster:
+        return Cluster(Settings(tmp_path, version=version))
+
+    group = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"basic": {}}}}
+    old, new = (
+        f"/apis/scheduling.k8s.io/{version}/namespaces/default/podgroups"
+        for version in ("v1alpha2", "v1beta1")
+    )
+    first = server(ServerVersion("1.36"))
+    made = first.create(old, group)
+    first.close()
+    second = server(WITH_GROUPS)
+    assert second.get(new)["items"] == []
+    second.close()
+    third = server(ServerVersion("1.36"))
+    assert third.get(f"{old}/g").json == made
+    third.close()
+
+
+def test_objects_keep_the_fields_of_gates_that_are_off_now(tmp_path: Path) -> None:
+    def server(*gates: str) -> Cluster:
+        return Cluster(Settings(tmp_path, version=ServerVersion("1.37", frozenset(gates))))
+
+    path, group = "/api/v1/namespaces/default/pods", {"podGroupName": "g"}
+    first = server("GenericWorkload")
+    first.create(path, pod("p", schedulingGroup=group))
+    first.close()
+    second = server()
+    labeled = second.patch(f"{path}/p", "merge", {"metadata": {"labels": {"a": "b"}}})
+    assert (labeled.code, labeled["spec"]["schedulingGroup"]) == (200, group)
+    again = second.put(f"{path}/p", labeled.json | {"metadata": labeled["metadata"] | {"labels": {}}})
+    second.close()
+    assert (again.code, again.json["spec"].get("schedulingGroup")) == (200, group)

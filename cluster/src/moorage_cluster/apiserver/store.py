@@ -269,6 +269,8 @@ class Store:
         """Upper bound of the bytes that all logs hold."""
         self._collections = _Collections(history, revision)
         self.revision = revision
+        self.is_durable = journal is not None
+        """Whether objects may be those of an earlier server."""
         self.listeners: list[Listener] = []
         """Observers, called after each change, before the write is answered; they must not raise."""
 

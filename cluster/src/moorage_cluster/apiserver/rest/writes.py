@@ -18,6 +18,7 @@ from moorage.admission.chain import Chain
 from moorage.api.manifests import Manifest, timestamp
 from moorage.apimachinery import errors
 from moorage.apimachinery.fields import FieldError
+from moorage.apimachinery.schema.dropped_fields import keep_dropped_fields
 from moorage.apimachinery.validation.metadata import (
     NOT_IN_NEW_OBJECTS,
     validate_metadata,
@@ -159,6 +160,8 @@ class Writer:
         old = self.opened(resource, stored)
         obj = edit(self.opened(resource, stored))
         keep_identity(resource, namespace, name, obj, old, is_patch=is_patch)
+        if self.store.is_durable:  # An earlier server may have had other feature gates.
+            keep_dropped_fields(resource.schema, obj, old)
         strategy = resource.strategy_for(subresource)
         strategy.default(obj)
         self.admit("UPDATE", resource, subresource, namespace, name, obj, old, context)
