@@ -108,6 +108,22 @@ ROWS: dict[str, tuple[str, str, dict[str, Any], list[Any]]] = {
         ),
         ["x", "Gang", "train", "Pending", "5m"],
     ),
+    "composite pod group": (
+        SCHEDULING,
+        "CompositePodGroup",
+        an_object(spec={"schedulingPolicy": {"gang": {}}, "workloadRef": {"workloadName": "train"}}),
+        ["x", "Gang", "train", "5m"],
+    ),
+    "taint rule": (
+        RESOURCE,
+        "DeviceTaintRule",
+        an_object(
+            spec={
+                "taint": {"key": "k", "value": "v", "effect": "NoSchedule", "timeAdded": before(seconds=60)}
+            }
+        ),
+        ["x", "k", "v", "NoSchedule", "60s", "5m"],
+    ),
     "pod group, bare": (SCHEDULING, "PodGroup", an_object(), ["x", "Basic", "<none>", "Pending", "5m"]),
     "device class": (RESOURCE, "DeviceClass", an_object(), ["x", "5m"]),
     "claim template": (RESOURCE, "ResourceClaimTemplate", an_object(), ["x", "5m"]),
@@ -266,6 +282,8 @@ def test_roles_of_a_node(labels: dict[str, str], expected: str) -> None:
 
 
 GROUP_STATES = {
+    "scheduled once": ([is_now("PodGroupInitiallyScheduled", "True")], "Scheduled"),
+    "not yet scheduled": ([is_now("PodGroupInitiallyScheduled", "False", "Unschedulable")], "Unschedulable"),
     "scheduled": ([is_now("PodGroupScheduled", "True")], "Scheduled"),
     "not scheduled": ([is_now("PodGroupScheduled", "False", "Unschedulable")], "Unschedulable"),
     "pushed out": (
