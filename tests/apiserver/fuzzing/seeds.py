@@ -282,6 +282,22 @@ SEEDS: dict[str, list[Manifest]] = {
     ],
     "PriorityClass": [{"value": 1000, "globalDefault": False}, {"value": 5, "globalDefault": True}],
     "PodGroup": [{"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}],
+    "CompositePodGroup": [
+        {
+            "spec": {
+                "schedulingPolicy": {"gang": {"minGroupCount": 2}},
+                "workloadRef": {"workloadName": "w", "templateName": "t"},
+            }
+        }
+    ],
+    "DeviceTaintRule": [
+        {
+            "spec": {
+                "deviceSelector": {"driver": "gpu.example.com"},
+                "taint": {"key": "example.com/broken", "effect": "NoSchedule"},
+            }
+        }
+    ],
     "Workload": [
         {"spec": {"podGroupTemplates": [{"name": "workers", "schedulingPolicy": {"gang": {"minCount": 2}}}]}}
     ],
