@@ -12,26 +12,25 @@ from urllib.parse import urlencode
 import msgspec
 
 from moorage.clock import VirtualClock
+from moorage.emulation.kubernetes_version import V1_37
 from moorage.http.transport import Request, Response
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.server_version import ServerVersion
 
 T = TypeVar("T")
 
-WITH_GROUPS = ServerVersion(
-    "1.37",
-    frozenset(
-        (
-            "GenericWorkload",
-            "TopologyAwareWorkloadScheduling",
-            "PodGroupPreemptionPolicy",
-            "CompositePodGroup",
-            "DRAWorkloadResourceClaims",
-            "WorkloadWithJob",
-        )
-    ),
+WITH_GROUPS = V1_37.with_gates(
+    {
+        "GenericWorkload": True,
+        "TopologyAwareWorkloadScheduling": True,
+        "PodGroupPreemptionPolicy": True,
+        "CompositePodGroup": True,
+        "DRAWorkloadResourceClaims": True,
+        "WorkloadWithJob": True,
+    }
 )
 """A server with all that belongs to pod groups."""
+GROUPS_SERVED = ServerVersion.of(WITH_GROUPS)
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

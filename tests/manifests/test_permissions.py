@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from moorage_cluster.apiserver.auth.bootstrap_roles import cluster_roles
-from moorage_cluster.apiserver.server_version import DEFAULT_VERSION
+from moorage_cluster.apiserver.server_version import DEFAULT_SERVED
 from tests.manifests.grants import grants
 from tests.manifests.printing import Manifest, printed, the
 
@@ -178,7 +178,7 @@ def test_a_plugin_may_write_what_it_declares_where_it_is_enabled(tmp_path: Path)
 
 
 def test_kube_scheduler_may_do_all_that_is_asked_for() -> None:
-    roles = {role["metadata"]["name"]: role for role in cluster_roles(DEFAULT_VERSION)}
+    roles = {role["metadata"]["name"]: role for role in cluster_roles(DEFAULT_SERVED)}
     theirs = {
         (grant.group, grant.what, grant.verb)
         for role in ("system:kube-scheduler", "system:volume-scheduler")

@@ -21,13 +21,13 @@ from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, NODE, POD, PRIORITY_CLASS, Kind
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config, parse_config
+from moorage.emulation.kubernetes_version import V1_37
 from moorage.framework.loading.registry import Registry
 from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
-from moorage_cluster.apiserver.server_version import ServerVersion
 from tests.logs import add_handler, remove_handler
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -104,7 +104,7 @@ class SchedulerHarness:
         self.clock = VirtualClock(epoch=START)
         self.random = Random(seed)
         self.line = Line()
-        with_groups = ServerVersion(gates=frozenset({"GenericWorkload"}))
+        with_groups = V1_37.with_gates({"GenericWorkload": True})
         self._settings = Settings(data_dir, history=history, version=with_groups)
         self._tasks: list[asyncio.Task[Any]] = []
         self._unexpected_errors = _UnexpectedErrors()

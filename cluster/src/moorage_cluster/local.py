@@ -65,9 +65,10 @@ class PreparedCluster(NamedTuple):
     """A line for each object of a file that the server rejected."""
 
 
-def _workload_controllers(version: ServerVersion) -> tuple[MakeController, ...]:
+def _workload_controllers(version: KubernetesVersion) -> tuple[MakeController, ...]:
+    served = ServerVersion.of(version)
     return workload_controllers(
-        has_groups=version.enabled(GENERIC_WORKLOAD), groups_of_jobs=version.enabled(WORKLOAD_WITH_JOB)
+        has_groups=served.enabled(GENERIC_WORKLOAD), groups_of_jobs=served.enabled(WORKLOAD_WITH_JOB)
     )
 
 

@@ -11,10 +11,10 @@ from moorage_cluster.apiserver.auth.bootstrap import bootstrap_objects, root_ca
 from moorage_cluster.apiserver.auth.rbac import Rbac
 from moorage_cluster.apiserver.auth.serviceaccounts import groups
 from moorage_cluster.apiserver.auth.tokens import ANONYMOUS_USER
-from moorage_cluster.apiserver.server_version import DEFAULT_VERSION
+from moorage_cluster.apiserver.server_version import DEFAULT_SERVED
 from tests.apiserver.auth.cluster import ALICE, Store, asks, binding, rule, subject
 
-OBJECTS = bootstrap_objects("the CA", DEFAULT_VERSION)
+OBJECTS = bootstrap_objects("the CA", DEFAULT_SERVED)
 SCHEDULER = User("system:kube-scheduler", (AUTHENTICATED,))
 READ = "get list watch"
 
@@ -153,11 +153,11 @@ def test_namespaces_priorities_and_authorities_are_there() -> None:
 
 
 def test_objects_are_the_callers_own() -> None:
-    first = bootstrap_objects("x", DEFAULT_VERSION)
+    first = bootstrap_objects("x", DEFAULT_SERVED)
     for each in first:
         each["metadata"]["name"] = "changed"
         each.pop("rules", None)
-    assert bootstrap_objects("the CA", DEFAULT_VERSION) == OBJECTS
+    assert bootstrap_objects("the CA", DEFAULT_SERVED) == OBJECTS
 
 
 def test_masters_need_no_objects() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from moorage.apimachinery.schema.wire import TypeUse
 from moorage_cluster.apiserver.protobuf import MAGIC
-from tests.apiserver.client import WITH_GROUPS
+from tests.apiserver.client import GROUPS_SERVED
 from tests.apiserver.fuzzing.protobuf_mutations import varint
 from tests.apiserver.fuzzing.values import chance
 
@@ -75,7 +75,7 @@ def to_protobuf(value: Any) -> bytes:
 def _unknown(value: Any) -> bytes:
     api_version, kind = str(value.get("apiVersion", "")), str(value.get("kind", ""))
     group, _, version = api_version.rpartition("/")
-    wire = WITH_GROUPS.types.of_kind(group, version, kind)
+    wire = GROUPS_SERVED.types.of_kind(group, version, kind)
     raw = _message(wire.name, value) if wire else b""
     meta = _field(1, _text(api_version)) + _field(2, _text(kind))
     return MAGIC + _field(1, meta) + _field(2, raw)
@@ -93,7 +93,7 @@ def _message(name: str, value: Any) -> bytes:
     if not isinstance(value, dict):
         return b""
     out: list[bytes] = []
-    for known in WITH_GROUPS.types.type(name).fields:
+    for known in GROUPS_SERVED.types.type(name).fields:
         item = value.get(known.name)
         if item is None or not known.number:
             continue

@@ -12,7 +12,7 @@ from typing import Any
 
 from moorage.http.guard import MAX_BODY_BYTES
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources
-from tests.apiserver.client import START, WITH_GROUPS
+from tests.apiserver.client import GROUPS_SERVED, START
 from tests.apiserver.fuzzing import definitions
 from tests.apiserver.fuzzing.addressing import CONTENT_TYPES, DOCUMENTS, Surroundings
 from tests.apiserver.fuzzing.encodings import JSON, PROTOBUF, YAML, to_json, to_protobuf, to_yaml
@@ -54,7 +54,7 @@ def builtin_kinds() -> list[Kind]:
             one.namespaced,
             tuple(sub.name for sub in one.subresources),
         )
-        for one in builtin_resources(lambda storage: (), lambda: START, WITH_GROUPS)
+        for one in builtin_resources(lambda storage: (), lambda: START, GROUPS_SERVED)
     ]
 
 
@@ -167,7 +167,7 @@ class _Maker:
                 "metadata": self._metadata(kind, namespace, name),
             }
             made.update(copied(random.choice(seeds_of(kind.group, kind.kind))))
-        wire = WITH_GROUPS.types.of_kind(kind.group, kind.version, kind.kind)
+        wire = GROUPS_SERVED.types.of_kind(kind.group, kind.version, kind.kind)
         maker = Maker(random)
         if wire is not None and chance(random, 10):
             whole = maker.of_type(wire)
@@ -268,7 +268,7 @@ class _Maker:
     def _update(self) -> Shot:
         random, known = self._random, self._known()
         value: Any = copied(known.obj)
-        wire = WITH_GROUPS.types.of_kind(known.kind.group, known.kind.version, known.kind.kind)
+        wire = GROUPS_SERVED.types.of_kind(known.kind.group, known.kind.version, known.kind.kind)
         if wire is not None and chance(random, 2):
             Maker(random).enrich(value, wire)
         metadata = value.get("metadata") if isinstance(value, dict) else None
@@ -361,7 +361,7 @@ class _Maker:
         if method == "GET":
             return self._bare("GET", path, query, known.kind)
         value: Any = copied(random.choice(SUBRESOURCE_SEEDS.get(name, [known.obj])))
-        wire = WITH_GROUPS.types.of_kind(known.kind.group, known.kind.version, known.kind.kind)
+        wire = GROUPS_SERVED.types.of_kind(known.kind.group, known.kind.version, known.kind.kind)
         if isinstance(value, dict) and wire is not None and name not in SUBRESOURCE_SEEDS:
             metadata = value.get("metadata")
             if isinstance(metadata, dict) and chance(random, 3):

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType
-from tests.apiserver.client import WITH_GROUPS
+from tests.apiserver.client import GROUPS_SERVED
 from tests.apiserver.fuzzing.values import FLOATS, MOMENTS, NUMBERS, QUANTITIES, WORDS, chance, strange, text
 
 _MAX_DEPTH = 7
@@ -83,7 +83,7 @@ class Maker:
                 value[known.name] = self.of_field(known, 1)
                 return
             known = random.choice(there if there and not chance(random, 3) else inside)
-            wire = WITH_GROUPS.types.type(_struct_in(known))
+            wire = GROUPS_SERVED.types.type(_struct_in(known))
             value = self._step(value, known, wire)
 
     def _step(self, value: dict[str, Any], known: WireField, wire: WireType) -> Any:
@@ -106,5 +106,5 @@ def _struct_in(known: WireField) -> str:
 
 def field_names() -> tuple[str, ...]:
     """Names of fields that mean something in some place, to put them in others."""
-    names = {known.name for wire in WITH_GROUPS.types for known in wire.fields}
+    names = {known.name for wire in GROUPS_SERVED.types for known in wire.fields}
     return tuple(sorted(names) + list(WORDS))

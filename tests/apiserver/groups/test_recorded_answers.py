@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from moorage.emulation.kubernetes_version import V1_36, V1_37, KubernetesVersion
 from moorage_cluster.apiserver.embedded import Settings
-from moorage_cluster.apiserver.server_version import ServerVersion
 from tests.apiserver.client import WITH_GROUPS, Answer, Cluster, pod
 
 GATES = {
@@ -70,7 +70,7 @@ def facts(answer: Answer, wanted: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", GATES)
 def test_answers_are_those_of_kubernetes(name: str) -> None:
-    cluster = Cluster(Settings(version=ServerVersion("1.37", frozenset(GATES[name]))))
+    cluster = Cluster(Settings(version=V1_37.with_gates(dict.fromkeys(GATES[name], True))))
     differing = {}
     for request in recorded(name):
         wanted = request["answer"]
@@ -82,7 +82,7 @@ def test_answers_are_those_of_kubernetes(name: str) -> None:
 
 
 def test_a_server_of_v1_36_has_the_groups_of_v1_36() -> None:
-    cluster = Cluster(Settings(version=ServerVersion("1.36")))
+    cluster = Cluster(Settings(version=V1_36))
     assert cluster.get("/version")["gitVersion"] == "v1.36.4+moorage"
     versions = [each["version"] for each in cluster.get("/apis/scheduling.k8s.io")["versions"]]
     assert versions == ["v1", "v1alpha2"]
@@ -100,7 +100,7 @@ def test_a_server_of_v1_36_has_the_groups_of_v1_36() -> None:
 
 
 def test_kubectl_shows_groups_as_kubernetes_does() -> None:
-    cluster = Cluster(Settings(version=ServerVersion("1.37", frozenset(GATES["groups"]))))
+    cluster = Cluster(Settings(version=V1_37.with_gates(dict.fromkeys(GATES["groups"], True))))
     group = {
         "metadata": {"name": "g"},
         "spec": {
@@ -120,7 +120,7 @@ def test_kubectl_shows_groups_as_kubernetes_does() -> None:
 
 
 def test_groups_of_another_version_in_the_data_directory_are_left_alone(tmp_path: Path) -> None:
-    def server(version: ServerVersion) -> Cluster:
+    def server(version: KubernetesVersion) -> Cluster:
         return Cluster(Settings(tmp_path, version=version))
 
     group = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"basic": {}}}}
@@ -128,20 +128,20 @@ def test_groups_of_another_version_in_the_data_directory_are_left_alone(tmp_path
         f"/apis/scheduling.k8s.io/{version}/namespaces/default/podgroups"
         for version in ("v1alpha2", "v1beta1")
     )
-    first = server(ServerVersion("1.36"))
+    first = server(V1_36)
     made = first.create(old, group)
     first.close()
     second = server(WITH_GROUPS)
     assert second.get(new)["items"] == []
     second.close()
-    third = server(ServerVersion("1.36"))
+    third = server(V1_36)
     assert third.get(f"{old}/g").json == made
     third.close()
 
 
 def test_objects_keep_the_fields_of_gates_that_are_off_now(tmp_path: Path) -> None:
     def server(*gates: str) -> Cluster:
-        return Cluster(Settings(tmp_path, version=ServerVersion("1.37", frozenset(gates))))
+        return Cluster(Settings(tmp_path, version=V1_37.with_gates(dict.fromkeys(gates, True))))
 
     path, group = "/api/v1/namespaces/default/pods", {"podGroupName": "g"}
     first = server("GenericWorkload")

@@ -18,12 +18,13 @@ from moorage.apimachinery import errors, fields
 from moorage.apimachinery.schema import BuiltinSchema
 from moorage.apimachinery.schema.wire import TypeUse, WireField, WireType
 from moorage.apimachinery.validation.metadata import validate_metadata, validate_metadata_update
+from moorage.emulation.kubernetes_version import V1_36
 from moorage_cluster.apiserver.kinds.catalog import builtin_resources
 from moorage_cluster.apiserver.kinds.pods import validated_spec_cache as sound_specs
 from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.server_version import ServerVersion
 from moorage_cluster.apiserver.store import Store
-from tests.apiserver.client import WITH_GROUPS
+from tests.apiserver.client import GROUPS_SERVED
 
 ITEMS = 16
 _WORDS = {"operator": "In", "apiVersion": "v1", "effect": "NoSchedule", "whenUnsatisfiable": "DoNotSchedule"}
@@ -187,7 +188,7 @@ def resources() -> dict[str, APIResource]:
     store = Store()
     return {
         f"{resource.plural}.{resource.group}/{resource.version}": resource
-        for version in (ServerVersion("1.36"), WITH_GROUPS)
+        for version in (ServerVersion.of(V1_36), GROUPS_SERVED)
         for resource in builtin_resources(store.all, utc_now, version)
     }
 

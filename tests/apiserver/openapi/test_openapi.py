@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.apimachinery.schema.wire import wire_format
+from moorage.emulation.kubernetes_version import KUBERNETES_VERSIONS
 from moorage_cluster.apiserver.openapi.definitions import (
     PublishedSchema,
     definition,
@@ -21,7 +22,6 @@ from moorage_cluster.apiserver.openapi.documents import (
     openapi_v3_index,
 )
 from moorage_cluster.apiserver.resources import STATUS_VERBS, APIResource, Subresource
-from moorage_cluster.apiserver.server_version import VERSIONS
 
 STATUS = Subresource("status", "Pod", STATUS_VERBS)
 PODS = APIResource(
@@ -228,14 +228,14 @@ def part(number: int, data: bytes) -> list[bytes]:
     return [bytes([key & 0x7F | 0x80, key >> 7]) + size + data]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
 def test_every_kind_has_a_description(version: str) -> None:
     kinds = {kind for wire in wire_format(version) for _, _, kind in wire.kinds if not kind.endswith("List")}
     assert {kind for kind in kinds if kind not in descriptions()} == set()
 
 
 def test_descriptions_are_of_what_there_is() -> None:
-    types = [wire for version in VERSIONS for wire in wire_format(version)]
+    types = [wire for version in KUBERNETES_VERSIONS for wire in wire_format(version)]
     known = {wire.short_name for wire in types}
     leaves = {"Quantity", "IntOrString", "Time", "MicroTime", "FieldsV1", "RawExtension", "Patch"}
     fields = {f"{wire.short_name}.{field.name}" for wire in types for field in wire.fields}

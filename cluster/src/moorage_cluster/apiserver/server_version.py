@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from moorage.apimachinery.schema.wire import WireFormat, wire_format
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 
-VERSIONS: Final = ("1.36", "1.37")
-"""The versions that can be emulated, the default last."""
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE_WORKLOAD_SCHEDULING: Final = "TopologyAwareWorkloadScheduling"
 POD_GROUP_PREEMPTION_POLICY: Final = "PodGroupPreemptionPolicy"
@@ -25,9 +24,14 @@ class ServerVersion:
     Since v1.37 groups and the fields that refer to them need their feature gates.
     """
 
-    minor: str = VERSIONS[-1]
-    gates: frozenset[str] = frozenset()
+    minor: str
+    gates: frozenset[str]
     """The feature gates that are on."""
+
+    @classmethod
+    def of(cls, version: KubernetesVersion) -> ServerVersion:
+        """What a version with its feature gates means for a server."""
+        return cls(version.minor, frozenset(name for name, is_on in version.gates.enabled.items() if is_on))
 
     @property
     def is_1_36(self) -> bool:
@@ -39,14 +43,10 @@ class ServerVersion:
         """The wire format; fields whose gates are off are dropped."""
         return wire_format(self.minor, None if self.is_1_36 else self.gates)
 
-    @property
-    def full(self) -> str:
-        """The whole version, such as v1.36.4."""
-        return wire_format(self.minor).version
-
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate is on; in v1.36 gates have no effect."""
         return gate in self.gates and not self.is_1_36
 
 
-DEFAULT_VERSION: Final = ServerVersion()
+DEFAULT_SERVED: Final = ServerVersion.of(DEFAULT_VERSION)
+"""What a server serves if nothing is chosen."""

@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from moorage.version import KUBERNETES_MINOR
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION
 
 NOTATION: Final = """\
 # The wire format of the kinds that Kubernetes {version} has built in: facts, one field a line.
@@ -377,6 +377,6 @@ class WireFormat:
 
 
 @cache
-def wire_format(minor: str = KUBERNETES_MINOR, gates: frozenset[str] | None = None) -> WireFormat:
+def wire_format(minor: str = DEFAULT_VERSION.minor, gates: frozenset[str] | None = None) -> WireFormat:
     """The format of a version of Kubernetes, such as 1.37, with some feature gates on; None: all of them."""
     return WireFormat(select_version(Path(__file__).with_name("wire.txt").read_text(), minor), gates)

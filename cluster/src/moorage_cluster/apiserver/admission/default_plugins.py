@@ -26,7 +26,7 @@ from moorage_cluster.apiserver.admission import (
 )
 from moorage_cluster.apiserver.admission.quota import resource_quota
 from moorage_cluster.apiserver.server_version import (
-    DEFAULT_VERSION,
+    DEFAULT_SERVED,
     GENERIC_WORKLOAD,
     POD_GROUP_PREEMPTION_POLICY,
     ServerVersion,
@@ -34,7 +34,7 @@ from moorage_cluster.apiserver.server_version import (
 
 
 def default_plugins(
-    random: Random, now: Now = utc_now, version: ServerVersion = DEFAULT_VERSION
+    random: Random, now: Now = utc_now, version: ServerVersion = DEFAULT_SERVED
 ) -> tuple[Plugin, ...]:
     """The default plugins: first those that change objects, then those that validate them.
 

@@ -24,7 +24,7 @@ from moorage_cluster.apiserver.kinds.group_rules import (
 )
 from moorage_cluster.apiserver.server_version import (
     COMPOSITE_POD_GROUP,
-    DEFAULT_VERSION,
+    DEFAULT_SERVED,
     DRA_WORKLOAD_RESOURCE_CLAIMS,
     POD_GROUP_PREEMPTION_POLICY,
     TOPOLOGY_AWARE_WORKLOAD_SCHEDULING,
@@ -143,7 +143,7 @@ class _GroupStrategy(StatusStrategy):
     allows_unconditional_update = False
     gates: Sequence[tuple[str, str]] = ()
 
-    def __init__(self, version: ServerVersion = DEFAULT_VERSION) -> None:
+    def __init__(self, version: ServerVersion = DEFAULT_SERVED) -> None:
         self._version = version
 
     def default(self, obj: Manifest) -> None:

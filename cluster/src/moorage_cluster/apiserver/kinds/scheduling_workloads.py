@@ -26,7 +26,7 @@ from moorage_cluster.apiserver.kinds.scheduling_groups import (
     check_policy,
     drop_disabled,
 )
-from moorage_cluster.apiserver.server_version import COMPOSITE_POD_GROUP, DEFAULT_VERSION, ServerVersion
+from moorage_cluster.apiserver.server_version import COMPOSITE_POD_GROUP, DEFAULT_SERVED, ServerVersion
 from moorage_cluster.apiserver.strategy import Strategy
 
 _MAX_DEPTH: Final = 4
@@ -41,7 +41,7 @@ class WorkloadStrategy(Strategy):
 
     allows_unconditional_update = False
 
-    def __init__(self, version: ServerVersion = DEFAULT_VERSION) -> None:
+    def __init__(self, version: ServerVersion = DEFAULT_SERVED) -> None:
         self._version = version
 
     def default(self, obj: Manifest) -> None:
