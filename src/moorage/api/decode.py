@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from moorage.api import devices, node, pod, storage, workloads
+from moorage.api import devices, node, pod, pod_groups, storage, workloads
 from moorage.api.base import Object
 from moorage.api.manifests import without_nulls
 from moorage.api.quantity import Quantity, parse_quantity
@@ -33,7 +33,7 @@ _GROUPS: dict[str, tuple[type[Object], ...]] = {
         devices.ResourceClaim,
         devices.ResourceSlice,
     ),
-    "scheduling.k8s.io": (workloads.PodGroup,),
+    "scheduling.k8s.io": (pod_groups.PodGroup, pod_groups.CompositePodGroup),
     "storage.k8s.io": (
         storage.StorageClass,
         storage.CSINode,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moorage.api.base import Condition, LabelSelector, Object, Struct
+from moorage.api.base import LabelSelector, Object, Struct
 
 
 class ServiceSpec(Struct):
@@ -67,35 +67,3 @@ class PodDisruptionBudget(Object):
 
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
-
-
-class GangSchedulingPolicy(Struct):
-    """All or nothing: at least this many pods at once."""
-
-    min_count: int = 0
-
-
-class PodGroupSchedulingPolicy(Struct):
-    """How a group's pods are scheduled; basic is one by one."""
-
-    gang: GangSchedulingPolicy | None = None
-
-
-class PodGroupSpec(Struct):
-    """What a pod group asks for."""
-
-    scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
-    priority: int | None = None
-
-
-class PodGroupStatus(Struct):
-    """The status of a pod group."""
-
-    conditions: tuple[Condition, ...] = ()
-
-
-class PodGroup(Object):
-    """Pods that are scheduled together."""
-
-    spec: PodGroupSpec = PodGroupSpec()
-    status: PodGroupStatus = PodGroupStatus()

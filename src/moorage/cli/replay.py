@@ -16,8 +16,9 @@ from moorage.api.decode import InputError
 from moorage.cli.version_options import chosen_version, given_gates
 from moorage.emulation.feature_gates import GateError
 from moorage.plugins import default_registry
+from moorage.sim.difference import Difference
 from moorage.sim.recording import load_recording
-from moorage.sim.replay import Difference, ReplayResult
+from moorage.sim.replay import ReplayResult
 
 DIFFERENT, UNREADABLE = 1, 2
 """Exit statuses: a decision differs; a file could not be read."""

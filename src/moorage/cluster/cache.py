@@ -22,6 +22,7 @@ from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree, zone_key
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_groups import PodGroups
 from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 
@@ -36,6 +37,7 @@ class Cache:
     def __init__(self, objects: Iterable[Object] = ()) -> None:
         self.objects = Objects()
         self.nominations = Nominations()
+        self.pod_groups = PodGroups(self.objects, self.pod)
         self._entries: dict[str, NodeEntry] = {}
         self._node_of: dict[str, str] = {}
         self._assumed: set[str] = set()
@@ -113,12 +115,16 @@ class Cache:
         self._remove_pod(uid)
         if not is_finished:
             self._add_pod(uid, node_name, PodInfo(pod))
+        elif pod.spec.scheduling_group is not None:
+            self.pod_groups.remove(pod)
         return assumed
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod was deleted from any node."""
         self.nominations.remove(pod.uid)
         self._remove_pod(pod.uid)
+        if pod.spec.scheduling_group is not None:
+            self.pod_groups.remove(pod)
 
     def assume_pod(self, pod: Pod, node_name: str, like: PodInfo | None = None) -> Pod:
         """Count a pod on a node before it is bound.
@@ -174,6 +180,8 @@ class Cache:
         self.nominations.remove(uid)
         self._entry(node_name).add(uid, info)
         self._node_of[uid] = node_name
+        if info.pod.spec.scheduling_group is not None:
+            self.pod_groups.place(info.pod)
 
     def _info(self, uid: str) -> PodInfo | None:
         name = self._node_of.get(uid)
@@ -184,8 +192,10 @@ class Cache:
         name = self._node_of.pop(uid, None)
         if name is not None:
             entry = self._entry(name)
-            entry.remove(uid)
+            info = entry.remove(uid)
             self._tidy(entry)
+            if info.pod.spec.scheduling_group is not None:
+                self.pod_groups.unplace(info.pod)
 
     def _entry(self, name: str) -> NodeEntry:
         """A node's entry, marked as changed."""
@@ -198,6 +208,12 @@ class Cache:
     def _tidy(self, entry: NodeEntry) -> None:
         if entry.node is None and not entry.pods:
             del self._entries[entry.name]
+
+    # What if
+
+    def set_aside(self, pods: Iterable[Pod]) -> PodsSetAside:
+        """Remove pods from their nodes for a dry run, which puts them back at its end."""
+        return PodsSetAside(self, pods)
 
     # Snapshots
 
@@ -257,3 +273,39 @@ class Cache:
             assert entry.requested == rebuilt.requested, name
             assert entry.ports == rebuilt.ports, name
             assert (entry.claims, entry.disks) == (rebuilt.claims, rebuilt.disks), name
+
+
+class PodsSetAside:
+    """Pods that a dry run has removed from their nodes; some of them may be back already."""
+
+    def __init__(self, cache: Cache, pods: Iterable[Pod]) -> None:
+        self._cache = cache
+        self._orders: dict[str, list[str]] = {}
+        self._gone: dict[str, tuple[PodInfo, bool]] = {}
+        for pod in pods:
+            self.remove(pod)
+
+    def remove(self, pod: Pod) -> None:
+        """Remove a pod from its node."""
+        cache, uid = self._cache, pod.uid
+        info, is_assumed = cache._info(uid), cache.is_assumed(pod)
+        assert info is not None, pod.key
+        name = cache._node_of[uid]
+        if name not in self._orders:
+            self._orders[name] = list(cache._entries[name].pods)
+        cache._remove_pod(uid)
+        self._gone[uid] = (info, is_assumed)
+
+    def put_back(self, pod: Pod) -> None:
+        """Put a pod back on its node."""
+        info, is_assumed = self._gone.pop(pod.uid)
+        self._cache._add_pod(pod.uid, info.pod.spec.node_name, info)
+        if is_assumed:
+            self._cache._assumed.add(pod.uid)
+
+    def end(self) -> None:
+        """Put all pods back, in the order in which they were."""
+        for info, _ in list(self._gone.values()):
+            self.put_back(info.pod)
+        for name, uids in self._orders.items():
+            self._cache._entry(name).reorder(uids)

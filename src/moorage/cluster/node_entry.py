@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from moorage.api.node import Node
@@ -56,12 +56,18 @@ class NodeEntry:
         self._count(info, 1)
         self._note(uid, info, True)
 
-    def remove(self, uid: str) -> None:
-        """Remove a pod."""
+    def remove(self, uid: str) -> PodInfo:
+        """Remove a pod and return it."""
         info = self.pods.remove(uid)
         self._count(info, -1)
         self._note(uid, info, False)
         self.has_departures = True
+        return info
+
+    def reorder(self, uids: Sequence[str]) -> None:
+        """Change the order of the pods, which are the same."""
+        self.pods.reorder(uids)
+        self.forget_moves()
 
     def relabel(self, uid: str, info: PodInfo) -> None:
         """Replace a pod by a version that differs in labels only."""

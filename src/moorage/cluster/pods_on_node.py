@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from moorage.cluster.pod_table import PodInfo
 
@@ -34,6 +34,12 @@ class PodsOnNode:
         info, self.infos[index] = self.infos[index], last
         self.index_of[last.pod.uid] = index
         return info
+
+    def reorder(self, uids: Sequence[str]) -> None:
+        """Bring the pods, which are the same, into another order."""
+        assert self.index_of.keys() == set(uids)
+        self.infos = [self[uid] for uid in uids]
+        self.index_of = {uid: index for index, uid in enumerate(uids)}
 
     def get(self, uid: str) -> PodInfo | None:
         """A pod by uid; None if it is not here."""

@@ -42,6 +42,9 @@ class PluginSet(Struct):
         return frozenset(ref.name for ref in self.disabled)
 
 
+_NO_PLUGINS = PluginSet()
+
+
 class Plugins(Struct):
     """A plugin set for every extension point, and one (`multi_point`) for all points a plugin implements."""
 
@@ -68,8 +71,8 @@ class Plugins(Struct):
             yield point, getattr(self, point)
 
     def at(self, point: str) -> PluginSet:
-        """The set of one extension point."""
-        found: PluginSet = getattr(self, point)
+        """The set of one extension point; empty for one that a configuration does not name."""
+        found: PluginSet = getattr(self, point, _NO_PLUGINS)
         return found
 
     def names(self) -> list[str]:
@@ -77,10 +80,14 @@ class Plugins(Struct):
         return sorted({ref.name for _, plugins in self.items() for ref in plugins.enabled})
 
 
-EXTENSION_POINTS: tuple[str, ...] = tuple(
-    point for point in Plugins.__struct_fields__ if point != "multi_point"
+EXTENSION_POINTS: tuple[str, ...] = (
+    *(point for point in Plugins.__struct_fields__ if point != "multi_point"),
+    "placement_feasible",
 )
-"""The extension points in snake case, roughly in the order in which they run."""
+"""The extension points in snake case, roughly in the order in which they run.
+
+A configuration does not name the last one: plugins enabled at `multi_point` run there.
+"""
 
 
 WIRE_NAMES: dict[str, str] = dict(

@@ -19,6 +19,16 @@ _SERVED: Final = ("ComponentFlagz", "ComponentStatusz")
 _LOGGING: Final = ("LoggingAlphaOptions", "LoggingBetaOptions")
 _MERGED: Final = {"GangScheduling": "GenericWorkload"}
 """Gates that are part of another one in versions that do not have them."""
+_OF_GROUPS: Final = frozenset(
+    (
+        "generic_workload",
+        "gang_scheduling",
+        "topology_aware_workload_scheduling",
+        "pod_group_preemption_policy",
+        "composite_pod_group",
+    )
+)
+"""The features that need a scheduler that takes groups of pods from its queue as one."""
 _COMPONENT: Final = "kube"
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 
@@ -120,19 +130,25 @@ class FeatureGates:
         gate = self.known.get(name)
         return gate is not None and (is_on is gate.is_on or not gate.is_locked)
 
-    def features(self) -> Features:
-        """The gates that change behaviour."""
+    def features(self, *, schedules_groups: bool = False) -> Features:
+        """The gates that change behaviour; those of groups only where groups are scheduled as one."""
         values = {name.lower(): is_on for name, is_on in self.enabled.items()}
         values |= {
             name.lower(): self.enabled[other] for name, other in _MERGED.items() if name not in self.known
         }
+        names = [field.name for field in fields(Features)]
         return Features(
-            **{field.name: values.get(field.name.replace("_", ""), False) for field in fields(Features)}
+            **{
+                name: values.get(name.replace("_", ""), False)
+                and (schedules_groups or name not in _OF_GROUPS)
+                for name in names
+            }
         )
 
     def without_effect(self) -> list[str]:
         """Gates that were set to other than their default and have no effect here."""
-        heeded = {field.name.replace("_", "") for field in fields(Features)}
+        names = {field.name for field in fields(Features)} - _OF_GROUPS
+        heeded = {name.replace("_", "") for name in names}
         heeded |= {name.lower() for name in (*_SERVED, *_LOGGING)}
         return [
             name

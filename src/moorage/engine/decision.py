@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 
 import msgspec
@@ -12,7 +13,7 @@ from moorage.framework.extenders.extenders import ExtenderError
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.extension_points import PostFilterResult
 from moorage.framework.interface.nodes import Nodes
-from moorage.framework.interface.status import PluginError
+from moorage.framework.interface.status import PluginError, Status
 from moorage.framework.runtime.scores import ScoreTable
 
 NO_NODES = "no nodes available to schedule pods"
@@ -58,3 +59,9 @@ class Decision(msgspec.Struct, eq=False, dict=True):
             return self.feasible.names
         totals = self.scores.totals
         return self.feasible.where(totals == totals.max()).names
+
+
+def refusal_at_a_node(status: Status) -> str:
+    """The message of a pod that reserve or permit rejected on the chosen node."""
+    reasons = sorted(f"{count} {reason}" for reason, count in Counter(status.reasons).items())
+    return "0/1 nodes are available:" + (f" {', '.join(reasons)}." if reasons else "")

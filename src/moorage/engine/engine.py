@@ -60,14 +60,25 @@ class Engine:
         return run_without_suspending(self.decide_async(framework, pod, snapshot, cycle))
 
     async def decide_async(
-        self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState | None = None
+        self,
+        framework: Framework,
+        pod: Pod,
+        snapshot: Snapshot,
+        cycle: CycleState | None = None,
+        placement: Nodes | None = None,
     ) -> Decision:
-        """The same, waiting for extenders; meanwhile the snapshot must not be updated."""
+        """The same, waiting for extenders; meanwhile the snapshot must not be updated.
+
+        placement: for a member of a group, the nodes among which it is to run; there are no post-filters
+        then: room is made for the group as a whole.
+        """
         cycle = cycle or CycleState()
         all_nodes = Nodes(snapshot)
         total = len(snapshot)
         diagnosis = Diagnosis(total)
-        if not total:
+        if placement is not None:
+            diagnosis.outside = total - len(placement)
+        if total == diagnosis.outside:
             return Decision(pod, None, all_nodes, None, diagnosis, 0)
         try:
             if self._equivalence_classes is None:
@@ -84,8 +95,10 @@ class Engine:
             candidates = framework.pre_filter(cycle, pod, all_nodes, diagnosis)
             if candidates is None and log.v >= 5:
                 _log_pre_filter(pod, diagnosis)
+            if candidates is not None and placement is not None and diagnosis.outside:
+                candidates = candidates.within(placement)
             if candidates is not None and pod.status.nominated_node_name:
-                nominated = await _nominated_node(framework, cycle, pod, all_nodes, diagnosis)
+                nominated = await _nominated_node(framework, cycle, pod, placement or all_nodes, diagnosis)
                 if len(nominated):
                     return Decision(pod, nominated.names[0], nominated, None, diagnosis, 1)
             if candidates is not None:
@@ -96,6 +109,8 @@ class Engine:
                     feasible = await _extended(extenders, pod, feasible, diagnosis)
                 count = len(feasible)
                 evaluated = count + diagnosis.refused_count
+            if not count and placement is not None:
+                return Decision(pod, None, _no_nodes(snapshot), None, diagnosis, evaluated)
             if not count:
                 post_filtered = await _run_post_filters(framework, cycle, pod, all_nodes, diagnosis)
                 return Decision(pod, None, _no_nodes(snapshot), None, diagnosis, evaluated, post_filtered)
@@ -114,6 +129,19 @@ class Engine:
             return Decision(pod, feasible.name(chosen), feasible, scores, diagnosis, evaluated)
         except (PluginError, ExtenderError) as error:
             return Decision(pod, None, _no_nodes(snapshot), None, diagnosis, 0, error=error)
+
+    def passes(
+        self, framework: Framework, pod: Pod, snapshot: Snapshot, node_name: str, cycle: CycleState
+    ) -> bool:
+        """Whether a node passes all filters for a pod."""
+        nodes, diagnosis = Nodes(snapshot), Diagnosis(len(snapshot))
+        if self._equivalence_classes is not None:
+            cycle.equivalence_class = self._equivalence_classes.of(pod, len(snapshot))
+        candidates = framework.pre_filter(cycle, pod, nodes, diagnosis)
+        if candidates is None:
+            return False
+        node = candidates.within(nodes.named([node_name]))
+        return len(framework.filter(cycle, pod, node, diagnosis)) > 0
 
     def _best_of(self, totals: Scores) -> int:
         """The index of the best total: of several, the first from a random place on."""
@@ -136,10 +164,10 @@ def _no_nodes(snapshot: Snapshot) -> Nodes:
 
 
 async def _nominated_node(
-    framework: Framework, cycle: CycleState, pod: Pod, all_nodes: Nodes, diagnosis: Diagnosis
+    framework: Framework, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
 ) -> Nodes:
     """The node that was freed for the pod, if it fits there now: then no other node is evaluated."""
-    nominated = all_nodes.named([pod.status.nominated_node_name])
+    nominated = nodes.named([pod.status.nominated_node_name]).within(nodes)
     nominated = framework.filter(cycle, pod, nominated, diagnosis)
     if not framework.handle.extenders:
         return nominated
@@ -148,7 +176,7 @@ async def _nominated_node(
     except ExtenderError as error:
         node = pod.status.nominated_node_name
         log.error(error, "Evaluation failed on nominated node", logger=UNHANDLED, pod=kobj(pod), node=node)
-        return all_nodes.named([])
+        return nodes.named([])
 
 
 async def _extended(extenders: Extenders, pod: Pod, feasible: Nodes, diagnosis: Diagnosis) -> Nodes:

@@ -20,6 +20,7 @@ from moorage.framework.loading.registry import Registry
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
+from moorage.plugins.gang_scheduling import GangScheduling
 from moorage.plugins.image_locality import ImageLocality
 from moorage.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from moorage.plugins.node_affinity import NodeAffinity
@@ -30,10 +31,12 @@ from moorage.plugins.node_resources.balanced_allocation import NodeResourcesBala
 from moorage.plugins.node_resources.fit import NodeResourcesFit
 from moorage.plugins.node_unschedulable import NodeUnschedulable
 from moorage.plugins.node_volume_limits.plugin import NodeVolumeLimits
+from moorage.plugins.pod_group_pods_count import PodGroupPodsCount
 from moorage.plugins.pod_topology_spread.plugin import PodTopologySpread
 from moorage.plugins.priority_sort import PrioritySort
 from moorage.plugins.scheduling_gates import SchedulingGates
 from moorage.plugins.taint_toleration import TaintToleration
+from moorage.plugins.topology_placement_generator import TopologyPlacementGenerator
 from moorage.plugins.volume_binding.plugin import VolumeBinding
 from moorage.plugins.volume_restrictions import VolumeRestrictions
 from moorage.plugins.volume_zone import VolumeZone
@@ -67,6 +70,9 @@ DEFAULT_PLUGINS: tuple[type[DefaultPlugin], ...] = (
     ImageLocality,
     DefaultBinder,
     NodeDeclaredFeatures,
+    GangScheduling,
+    TopologyPlacementGenerator,
+    PodGroupPodsCount,
 )
 
 

@@ -40,6 +40,7 @@ class Resource(StrEnum):
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     POD_GROUP = "scheduling.k8s.io/PodGroup"
+    COMPOSITE_POD_GROUP = "scheduling.k8s.io/CompositePodGroup"
     ANY = "*"
 
 
@@ -231,9 +232,17 @@ def on(
     return Interest(ClusterEvent(resource, action), hint, per_equivalence_class, index, subjects)
 
 
+_NOT_OF_EVERYTHING = frozenset(
+    (
+        Resource.ANY,
+        Resource.ASSIGNED_POD,
+        Resource.UNSCHEDULED_POD,
+        Resource.POD_GROUP,
+        Resource.COMPOSITE_POD_GROUP,
+    )
+)
+
 EVERYTHING: tuple[Interest, ...] = tuple(
-    on(resource, Action.ALL)
-    for resource in Resource
-    if resource not in (Resource.ANY, Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD, Resource.POD_GROUP)
+    on(resource, Action.ALL) for resource in Resource if resource not in _NOT_OF_EVERYTHING
 )
 """Default for plugins that register no events: every kind by name, as kinds are watched by interest."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from moorage.api.pod import Pod
-from moorage.engine.decision import Decision
+from moorage.engine.decision import Decision, refusal_at_a_node
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.status import Code, Status
 from moorage.framework.runtime.framework import Framework
@@ -62,8 +61,7 @@ def failure_at_a_node(status: Status) -> Failure:
     """Reserve or permit rejected a pod on the selected node."""
     if not status.refused:
         return Failure("SchedulerError", status.message, nominated="")
-    reasons = sorted(f"{count} {reason}" for reason, count in Counter(status.reasons).items())
-    message = "0/1 nodes are available:" + (f" {', '.join(reasons)}." if reasons else "")
+    message = refusal_at_a_node(status)
     refuser = frozenset((status.plugin,))
     if status.code is Code.PENDING:
         return Failure("Unschedulable", message, nominated="", pending_plugins=refuser)

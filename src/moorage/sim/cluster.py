@@ -46,6 +46,7 @@ class SimulatedCluster:
         version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
         self.cache = Cache(objects)
+        self.cache.pod_groups.set_features(version.features)
         self._effects = CacheEffects(self.cache)
         handle = Handle(
             self.cache.objects,
@@ -53,12 +54,13 @@ class SimulatedCluster:
             VirtualClock(),
             Random(seed),
             nominations=self.cache.nominations,
+            pod_groups=self.cache.pod_groups,
             snapshot=self.cache.latest_snapshot,
             extenders=extenders or Extenders(),
             version=version,
         )
         self.profiles = Profiles(config, registry, handle)
-        self._engine = Engine(config.percentage_of_nodes_to_score, seed)
+        self.engine = Engine(config.percentage_of_nodes_to_score, seed)
 
     def framework_of(self, pod: Pod) -> Framework:
         """The profile that a pod names; InputError if there is none."""
@@ -75,13 +77,13 @@ class SimulatedCluster:
         framework, snapshot = self.framework_of(pod), self.cache.snapshot()
         if framework.handle.extenders:
             return asyncio.run(self._decide_pausing(framework, pod, snapshot, cycle))
-        return self._engine.decide(framework, pod, snapshot, cycle)
+        return self.engine.decide(framework, pod, snapshot, cycle)
 
     async def _decide_pausing(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState
     ) -> Decision:
         try:
-            return await self._engine.decide_async(framework, pod, snapshot, cycle)
+            return await self.engine.decide_async(framework, pod, snapshot, cycle)
         finally:
             await framework.handle.extenders.close()
 

@@ -20,6 +20,7 @@ from moorage.api.pod import Pod
 from moorage.config.load import default_config, parse_profiles
 from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion, nearest_version
+from moorage.sim.group_recording import GroupExpectation, GroupStep
 
 _VERSION: Final = re.compile(r"\bv(\d+)\.(\d+)")
 
@@ -76,7 +77,7 @@ class Recording:
     preempts: bool
     """Whether victims and nominations are recorded."""
     objects: tuple[Object, ...]
-    steps: tuple[PodStep | ChangeStep, ...] = field(repr=False)
+    steps: tuple[PodStep | ChangeStep | GroupStep, ...] = field(repr=False)
 
     def pods(self) -> Iterator[PodStep]:
         """The decisions."""
@@ -104,9 +105,11 @@ def parse_recording(
     if not isinstance(document, Mapping) or "steps" not in document:
         raise InputError(where, "not a recording: there are no steps")
     name = str(document.get("name") or Path(where).stem)
+    is_grouped = bool(document.get("groups"))
     version = version or _recorded_version(document.get("reference"))
-    if gates:
-        version = version.with_gates(gates)
+    if is_grouped or gates:
+        recorded = _gates_of_groups(document.get("gates")) if is_grouped else {}
+        version = version.with_gates({**recorded, **(gates or {})}, schedules_groups=True)
     config = document.get("config")
     profiles = (
         _list(config.get("profiles"), f"{where}: config.profiles") if isinstance(config, Mapping) else None
@@ -119,10 +122,20 @@ def parse_recording(
         bool(document.get("preempts")),
         _objects(document.get("objects"), f"{where}: objects"),
         tuple(
-            _step(s, f"{where}: steps[{i}]")
+            _step(s, f"{where}: steps[{i}]", is_grouped=is_grouped)
             for i, s in enumerate(_list(document["steps"], f"{where}: steps"))
         ),
     )
+
+
+def _gates_of_groups(recorded: object) -> dict[str, bool]:
+    """The gates of a recording of groups: the usual ones, one more, or only one."""
+    gates = ["GenericWorkload"]
+    if recorded != "GenericWorkload":
+        gates += ["TopologyAwareWorkloadScheduling", "PodGroupPreemptionPolicy"]
+    if recorded == "CompositePodGroup":
+        gates.append("CompositePodGroup")
+    return dict.fromkeys(gates, True)
 
 
 def _recorded_version(reference: Any) -> KubernetesVersion:
@@ -144,9 +157,11 @@ def _objects(value: Any, where: str) -> tuple[Object, ...]:
     return tuple(item for item in decoded if item is not None)
 
 
-def _step(step: Any, where: str) -> PodStep | ChangeStep:
+def _step(step: Any, where: str, *, is_grouped: bool) -> PodStep | ChangeStep | GroupStep:
     if not isinstance(step, Mapping):
         raise InputError(where, "expected an object")
+    if "pod" not in step and is_grouped and "expect" in step:
+        return _group_step(step, where)
     if "pod" not in step:
         return ChangeStep(
             _objects(step.get("create"), f"{where}.create")
@@ -159,3 +174,16 @@ def _step(step: Any, where: str) -> PodStep | ChangeStep:
     if "expect" not in step:
         raise InputError(where, "a pod without what to expect")
     return PodStep(pod, convert(step["expect"], Expectation, f"{where}.expect"))
+
+
+def _group_step(step: Mapping[str, Any], where: str) -> GroupStep:
+    group = step.get("group") or {}
+    pods = _objects(group.get("pods"), f"{where}.group.pods")
+    return GroupStep(
+        _objects(group.get("create"), f"{where}.group.create")
+        + _objects(step.get("create"), f"{where}.create")
+        + _objects(step.get("replace"), f"{where}.replace"),
+        _objects(step.get("delete"), f"{where}.delete"),
+        tuple(pod for pod in pods if isinstance(pod, Pod)),
+        convert(step["expect"], GroupExpectation, f"{where}.expect"),
+    )

@@ -5,7 +5,7 @@ After each pod the recording's decision is applied, not ours, so that one differ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,35 +20,15 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.status import Code
 from moorage.framework.loading.registry import Registry
 from moorage.sim.cluster import SimulatedCluster
+from moorage.sim.difference import Differ, Difference, compare_scores
+from moorage.sim.group_recording import GroupStep
+from moorage.sim.group_replay import GroupReplay
 from moorage.sim.recording import ChangeStep, Expectation, PodStep, Recording
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 """Message that the API server, not the scheduler, writes for a pod with scheduling gates."""
 
 _NAMESPACE_LABEL = "kubernetes.io/metadata.name"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference from the recorded decision."""
-
-    family: str
-    recording: str
-    pod: str
-    what: str
-    recorded: object
-    ours: object
-    node: str = ""
-    plugin: str = ""
-
-    def __str__(self) -> str:
-        place = " ".join(filter(None, (self.node, self.plugin)))
-        subject = f"{self.what} {place}" if place else self.what
-        return f"{self.recording} {self.pod}: {subject}: recorded {self.recorded!r}, ours {self.ours!r}"
-
-
-Differ = Callable[..., Difference]
-"""Creates a difference for the pod that is being compared."""
 
 
 @dataclass(slots=True)
@@ -94,18 +74,28 @@ class Replay:
         objects = [Namespace(metadata=ObjectMeta(name="default")), *recording.objects]
         stored = (_as_the_server_stores_it(item) for item in objects)
         self.cluster = SimulatedCluster(stored, recording.config, registry, version=recording.version)
+        self._groups = GroupReplay(
+            self.cluster,
+            recording.family,
+            recording.name,
+            has_placements=recording.version.features.topology_aware_workload_scheduling,
+        )
 
     def run(self) -> Iterator[list[Difference]]:
         """The differences of each pod, in order."""
         for step in self.recording.steps:
             if isinstance(step, ChangeStep):
                 self._apply(step)
+            elif isinstance(step, GroupStep):
+                self._apply(ChangeStep(step.put, step.delete))
+                yield self._groups.run(step)
             else:
                 yield list(self._compare(step))
 
     def _apply(self, step: ChangeStep) -> None:
         for item in step.put:
             self.cluster.cache.put(_as_the_server_stores_it(item))
+        self._groups.forget(step.delete)
         for item in step.delete:
             if isinstance(item, Pod):
                 self.cluster.remove_pod(item.key)
@@ -132,14 +122,14 @@ class Replay:
             if expect.message != message:
                 yield differ("message", expect.message, message)
             return
-        ours = decision.message or None
+        ours = _message(decision, expect)
         if expect.seen_waiting and expect.message != ours:
             yield differ("message", expect.message, ours)
         feasible = set(decision.feasible.names)
         for node in sorted(_recorded_feasible(expect) ^ feasible):
             yield differ("feasible", node not in feasible, _why_not(decision, node), node)
         if expect.scores is not None and expect.scores.keys() == feasible:
-            yield from _compare_scores(expect.scores, decision, differ)
+            yield from compare_scores(expect.scores, decision, differ)
         if not decision.feasible:
             cycle = CycleState()
             compare = self._compare_preemption if self.recording.preempts else self._compare_retry
@@ -188,14 +178,12 @@ class Replay:
             yield differ("node", expect.node, None if again is None else again.node)
 
 
-def _compare_scores(
-    recorded: Mapping[str, Mapping[str, int]], decision: Decision, differ: Differ
-) -> Iterator[Difference]:
-    for node, theirs in recorded.items():
-        ours = decision.scores_of(node)
-        for plugin in sorted(theirs.keys() | ours.keys()):
-            if theirs.get(plugin) != ours.get(plugin):
-                yield differ("score", theirs.get(plugin), ours.get(plugin), node, plugin)
+def _message(decision: Decision, expect: Expectation) -> str | None:
+    """Our message; of several nodes that are equally good to preempt on, it names the recorded one."""
+    ours, made = decision.message or None, decision.post_filter
+    if ours is None or made is None or not expect.nominated or expect.nominated not in made.tied():
+        return ours
+    return ours.replace(f" on node {made.nominated_node},", f" on node {expect.nominated},")
 
 
 def _as_the_server_stores_it(item: Object) -> Object:

@@ -11,9 +11,9 @@ from moorage.api.base import Object
 from moorage.api.persistent_volumes import volume_class
 from moorage.api.storage import CSINode, PersistentVolume
 from moorage.cluster.cache import Cache
+from moorage.cluster.grouped_objects import GroupedObjects
 from moorage.cluster.object_tables import ObjectTable
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.volumes.grouped_objects import GroupedObjects
 from moorage.plugins.volumes.node_columns import NodeColumns
 from tests.builders import make_node
 from tests.plugins.volumes.volume_objects import DRIVER, csi_node, volume

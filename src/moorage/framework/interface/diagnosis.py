@@ -29,7 +29,10 @@ class Refusal:
 
 
 class Diagnosis(msgspec.Struct, eq=False):
-    """The refusals of one attempt, over all `total` nodes of the cluster."""
+    """The refusals of one attempt, over all `total` nodes of the cluster.
+
+    outside: how many of them are outside the placement of the pod's group, and do not count.
+    """
 
     total: int
     left_out: Status | None = None
@@ -37,6 +40,7 @@ class Diagnosis(msgspec.Struct, eq=False):
     pre_filter: Status | None = None
     """The rejection by a pre-filter, which holds for all nodes."""
     post_filter_message: str = ""
+    outside: int = 0
     pending_plugins: set[str] = msgspec.field(default_factory=set)
     _refusals: list[Refusal] = msgspec.field(default_factory=list)
     _codes: NDArray[np.int32] | None = None
@@ -159,13 +163,13 @@ class Diagnosis(msgspec.Struct, eq=False):
             for refusal, count in zip(refusals, counts, strict=False):
                 if count:
                     _add(tally, refusal.reason.texts, count)
-        if self.left_out is not None and absent:
-            _add(tally, self.left_out.reasons, absent)
+        if self.left_out is not None and absent > self.outside:
+            _add(tally, self.left_out.reasons, absent - self.outside)
         return tally
 
     def message(self) -> str:
         """The line that users read in the pod's condition and events."""
-        parts = [f"0/{self.total} nodes are available:"]
+        parts = [f"0/{self.total - self.outside} nodes are available:"]
         if self.pre_filter is not None and self.pre_filter.message:
             parts.append(f"{self.pre_filter.message}.")
         elif reasons := sorted(f"{count} {reason}" for reason, count in self.tally().items()):

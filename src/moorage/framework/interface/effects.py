@@ -13,6 +13,7 @@ import msgspec
 from moorage.api.base import Object
 from moorage.api.devices import ResourceClaim, ResourceClaimStatus
 from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
+from moorage.api.pod_groups import Group
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 
 
@@ -43,6 +44,8 @@ class EvictPods(msgspec.Struct, frozen=True):
     """The plugin that preempts."""
     terminating: int = 0
     """Number of further victims that are terminating already."""
+    group: Group | None = None
+    """The group for which room is made; the preemptor is one of its pods."""
 
 
 class BindVolume(msgspec.Struct, frozen=True):

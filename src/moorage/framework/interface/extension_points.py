@@ -22,7 +22,7 @@ next pods of the equivalence class if it has `depends_on`, which determines how 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,6 +43,14 @@ from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
 from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.pod_groups import (
+    GroupDryRun,
+    Placement,
+    PlacementAssignments,
+    PlacementProgress,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+)
 from moorage.framework.interface.status import SKIP, SUCCESS, Status, point_name
 from moorage.queue.cluster_events import Interest
 from moorage.queue.queued_pod import QueuedPod
@@ -274,6 +282,67 @@ class PermitPlugin(Protocol):
 
 
 @runtime_checkable
+class PlacementGeneratePlugin(Protocol):
+    """Decides among which sets of nodes a group of pods may run."""
+
+    def placement_generate(
+        self, cycle: CycleState, group: PodGroupInfo, nodes: Nodes
+    ) -> Iterable[Placement] | Status:
+        """Called once in a group's cycle, with the nodes that it may use. No placement: it cannot run.
+
+        At most one plugin of a profile may do this. Without any, the only placement is all nodes.
+        """
+
+
+@runtime_checkable
+class PlacementFeasiblePlugin(Protocol):
+    """Judges whether a group can run in a placement, while its members get their nodes."""
+
+    def placement_feasible(
+        self, cycle: CycleState, group: PodGroupInfo, progress: PlacementProgress
+    ) -> Status | None:
+        """Called before the first part of a group is tried, and after each.
+
+        None: the group can run as it is; the parts left are tried all the same. `wait(0, reason)`: not yet.
+        `unschedulable(reason)`: it cannot run here, whatever becomes of the parts left.
+        """
+
+
+@runtime_checkable
+class PlacementScorePlugin(Protocol):
+    """Scores the feasible placements of a group."""
+
+    def placement_score(
+        self, cycle: CycleState, group: PodGroupInfo, placements: Sequence[PlacementAssignments]
+    ) -> Scores:
+        """One integer per placement: 0 to 100, or anything with `normalize_placement_score`.
+
+        Called if there are two feasible placements or more.
+        """
+
+
+@runtime_checkable
+class NormalizePlacementScorePlugin(Protocol):
+    """Brings its own raw scores of placements into bounds."""
+
+    def normalize_placement_score(self, cycle: CycleState, group: PodGroupInfo, scores: Scores) -> Scores:
+        """Called with the result of `placement_score`; returns integers from 0 to 100."""
+
+
+@runtime_checkable
+class PodGroupPostFilterPlugin(Protocol):
+    """Tries to make room when a group could not be scheduled."""
+
+    def pod_group_post_filter(
+        self, cycle: CycleState, group: PodGroupInfo, dry_run: GroupDryRun
+    ) -> PodGroupPostFilterResult | Status | Awaitable[PodGroupPostFilterResult | Status]:
+        """Called in order until one succeeds; the messages of the others are joined into the group's.
+
+        An awaitable may wait for nothing but the dry run.
+        """
+
+
+@runtime_checkable
 class PreBindPlugin(Protocol):
     """Does what must be done before the pod is bound, such as binding its volumes."""
 
@@ -408,6 +477,10 @@ POINTS: Mapping[str, ExtensionPoint] = MappingProxyType(
             ExtensionPoint("post_filter", (PostFilterPlugin,)),
             ExtensionPoint("pre_score", (PreScorePlugin,)),
             ExtensionPoint("score", (ScorePlugin, ScoreNodePlugin), (NormalizeScorePlugin,)),
+            ExtensionPoint("placement_generate", (PlacementGeneratePlugin,)),
+            ExtensionPoint("placement_feasible", (PlacementFeasiblePlugin,)),
+            ExtensionPoint("placement_score", (PlacementScorePlugin,), (NormalizePlacementScorePlugin,)),
+            ExtensionPoint("pod_group_post_filter", (PodGroupPostFilterPlugin,)),
             ExtensionPoint("reserve", (ReservePlugin,)),
             ExtensionPoint("permit", (PermitPlugin,)),
             ExtensionPoint("pre_bind", (PreBindPlugin,), (PreBindPreFlightPlugin,), may_wait=True),

@@ -15,6 +15,8 @@ from moorage.api.pod import Pod
 from moorage.clock import Clock, LoopClock
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_groups import PodGroups
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.framework.extenders.extenders import Extenders
@@ -37,6 +39,9 @@ FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
 
 SingleNodeFiltersOf = Callable[[CycleState], SingleNodeFilters | None]
 """The filters of a cycle for one node at a time; None where some of them depend on more than that."""
+
+StateWithoutPods = Callable[[CycleState, Pod, Snapshot, Iterable[PodInfo]], CycleState]
+"""A copy of a pod's cycle state, in which filters that count pods do not count some that are on nodes."""
 
 
 _NOT_GIVEN: Final = WaitingPods(LoopClock())
@@ -104,6 +109,7 @@ class Handle:
             `pending_plugins`, `allow(plugin)` and `reject(plugin, reason)`.
         nominations: pods that are to get a node that is being freed for them: `node_of(uid)`,
             `on(node_name)`, `put(pod, node_name)`, `remove(uid)`.
+        pod_groups: groups of pods, their hierarchy and members.
         activate(pods): move pods to the active queue. Simulations have no queue: nothing happens.
         pre_binding: pods in pre-bind, which can still be stopped.
 
@@ -111,6 +117,8 @@ class Handle:
         run_filters(cycle, pod, nodes, diagnosis): the profile's filters, with nominated pods counted in; with
             `Nodes.hypothetical_pods`, for plugins that do dry runs. Returns the nodes that pass.
         single_node_filters: the same for one node at a time, where their results for a node can be cached.
+        without_pods(cycle, pod, snapshot, infos): a cycle state for `run_filters` that does not count some
+            pods on other nodes.
         extenders: the web services that take part in scheduling, in their order.
 
     In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
@@ -135,7 +143,9 @@ class Handle:
     metrics: PluginMetrics = field(default_factory=PluginMetrics)
     run_filters: FilterRunner = _outside_a_profile
     single_node_filters: SingleNodeFiltersOf = lambda cycle: None
+    without_pods: StateWithoutPods = lambda cycle, pod, snapshot, infos: cycle
     nominations: Nominations = field(default_factory=Nominations)
+    pod_groups: PodGroups = field(default_factory=lambda: PodGroups(Objects(), lambda uid: None))
     snapshot: Callable[[], Snapshot] = Snapshot
     extenders: Extenders = field(default_factory=Extenders)
     live: Live | None = None
@@ -149,11 +159,19 @@ class Handle:
             self.waiting = WaitingPods(self.clock, self.threads)
 
     def for_profile(
-        self, profile: str, run_filters: FilterRunner, single_node_filters: SingleNodeFiltersOf
+        self,
+        profile: str,
+        run_filters: FilterRunner,
+        single_node_filters: SingleNodeFiltersOf,
+        without_pods: StateWithoutPods,
     ) -> Handle:
         """A copy for one profile of several; everything else is shared."""
         return replace(
-            self, profile=profile, run_filters=run_filters, single_node_filters=single_node_filters
+            self,
+            profile=profile,
+            run_filters=run_filters,
+            single_node_filters=single_node_filters,
+            without_pods=without_pods,
         )
 
     def nodes(self) -> Nodes:

@@ -268,6 +268,14 @@ class Nodes:
         rows = sorted(row_of[name] for name in names if name in row_of)
         return Nodes(self.snapshot, np.array(rows, np.intp))
 
+    def within(self, others: Nodes) -> Nodes:
+        """Those of the nodes that are among others of the same snapshot."""
+        if others.rows is None:
+            return self
+        if self.rows is None and self.hypothetical_pods is None:
+            return others
+        return self.where(np.isin(self.row_numbers(), others.rows))
+
     def pick(self, column: NDArray[Any]) -> NDArray[Any]:
         """A whole column's entries for these nodes: the last axis goes from rows to nodes."""
         return column if self.rows is None else column.take(self.rows, -1)

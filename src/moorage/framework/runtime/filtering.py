@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import PodInfo
+from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.extension_points import Plugin, PodChangePlugin
@@ -45,6 +46,19 @@ def run_filters(
     again = np.isin(places, [index for index, _ in nominated])
     alone = run(nodes.at(places[again]))
     return nodes.at(places[~again | np.isin(rows[places], alone.row_numbers())])
+
+
+def state_without(
+    plugins: Mapping[str, Plugin], cycle: CycleState, pod: Pod, snapshot: Snapshot, infos: Iterable[PodInfo]
+) -> CycleState:
+    """A copy of a cycle state in which plugins with `remove_pod` do not count some pods."""
+    state = cycle.clone()
+    for info in infos:
+        node = NodeView(snapshot, snapshot.row_of[info.pod.spec.node_name])
+        for name, plugin in plugins.items():
+            if isinstance(plugin, PodChangePlugin):
+                PluginCall(name, "remove_pod", plugin.remove_pod)(state, pod, info, node)
+    return state
 
 
 def _nominated(pod: Pod, nodes: Nodes) -> list[tuple[int, PodInfo]]:

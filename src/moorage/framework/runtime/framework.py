@@ -6,7 +6,7 @@ wait. An exception or an invalid answer of a plugin becomes a PluginError with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from moorage.api.pod import Pod
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import Profile
 from moorage.framework.cache.equivalence_classes import EquivalenceClasses
@@ -30,9 +31,23 @@ from moorage.framework.interface.extension_points import (
 )
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.pod_groups import (
+    GroupDryRun,
+    Placement,
+    PlacementAssignments,
+    PlacementProgress,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+)
 from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status, unschedulable
 from moorage.framework.loading.registry import Registry, RegistryError, is_from_moorage
-from moorage.framework.runtime.filtering import run_filters
+from moorage.framework.runtime.filtering import run_filters, state_without
+from moorage.framework.runtime.group_points import (
+    generate_placements,
+    judge_placement,
+    make_room_for_group,
+    score_placements,
+)
 from moorage.framework.runtime.observation import FrameworkObserver, observe
 from moorage.framework.runtime.plan import CallDecision, ProfilePlan
 from moorage.framework.runtime.plugin_call import PluginCall
@@ -66,7 +81,7 @@ class Framework:
         self._observer = observer
         # `filter` without observation: the time of a plugin's dry runs counts as that plugin's time.
         self.handle = (handle or Handle()).for_profile(
-            profile.scheduler_name, self.filter, self.single_node_filters
+            profile.scheduler_name, self.filter, self.single_node_filters, self.without_pods
         )
         self.plugins: dict[str, Plugin] = {}
         for name in profile.plugins.names():
@@ -201,6 +216,13 @@ class Framework:
             return None
         return SingleNodeFilters(cycle.results, plan.filters)
 
+    def without_pods(
+        self, cycle: CycleState, pod: Pod, snapshot: Snapshot, infos: Iterable[PodInfo]
+    ) -> CycleState:
+        """A copy of a cycle state in which filters that count pods do not count some of those on nodes."""
+        plugins = {call.plugin: self.plugins[call.plugin] for call in self.plan(cycle).filters.active}
+        return state_without(plugins, cycle, pod, snapshot, infos)
+
     async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
     ) -> PostFilterResult:
@@ -294,6 +316,32 @@ class Framework:
         self.handle.waiting.hold(pod, node_name, timeouts)
         reason = "one or more plugins asked to wait and no plugin rejected pod"
         return Status(Code.WAIT, (reason,), timeout_seconds=min(timeouts.values()))
+
+    # The cycle of a group
+
+    def placement_generate(
+        self, cycle: CycleState, group: PodGroupInfo, nodes: Nodes
+    ) -> list[Placement] | Status:
+        """The placements of a group within some nodes, or why there is none."""
+        return generate_placements(self.at("placement_generate"), cycle, group, nodes)
+
+    def placement_feasible(
+        self, cycle: CycleState, group: PodGroupInfo, progress: PlacementProgress
+    ) -> Status:
+        """Whether a group can run in a placement: success, WAIT (not yet), or a refusal."""
+        return judge_placement(self.at("placement_feasible"), cycle, group, progress)
+
+    def placement_score(
+        self, cycle: CycleState, group: PodGroupInfo, placements: Sequence[PlacementAssignments]
+    ) -> ScoreTable:
+        """Every plugin's score of the feasible placements of a group."""
+        return score_placements(self.at("placement_score"), self.plugins, cycle, group, placements)
+
+    async def pod_group_post_filter(
+        self, cycle: CycleState, group: PodGroupInfo, dry_run: GroupDryRun
+    ) -> PodGroupPostFilterResult:
+        """The first success at making room for a group, or the messages of all plugins."""
+        return await make_room_for_group(self.at("pod_group_post_filter"), cycle, group, dry_run)
 
     # The binding cycle
 

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Final, Protocol
 
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.status import SUCCESS, Code
+from moorage.framework.interface.status import SUCCESS, Code, Status
 
 CodeOf = Callable[[Any], Code]
 
@@ -82,6 +82,14 @@ OBSERVED: Final[Mapping[str, _Observed]] = {
     "post_filter": _Observed("post_filter", lambda result: result.status.code, is_async=True),
     "pre_score": _Observed("pre_score"),
     "sum_scores": _Observed("score"),
+    "placement_generate": _Observed(
+        "placement_generate", lambda made: made.code if isinstance(made, Status) else Code.SUCCESS
+    ),
+    "placement_feasible": _Observed("placement_feasible", _status_code, SUCCESS),
+    "placement_score": _Observed("placement_score"),
+    "pod_group_post_filter": _Observed(
+        "pod_group_post_filter", lambda result: result.status.code, is_async=True
+    ),
     "reserve": _Observed("reserve", _status_code, SUCCESS),
     "unreserve": _Observed("unreserve"),
     "permit": _Observed("permit", _status_code, SUCCESS),

@@ -150,7 +150,7 @@ class PluginCall:
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Scores:
         """Call a score plugin for nodes; the scores are not normalised yet. They are int64 or int16."""
-        return self._integers(self(cycle, pod, nodes), len(nodes))
+        return self.integers(self(cycle, pod, nodes), len(nodes))
 
     def score_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> int:
         """Call a score plugin for one node."""
@@ -168,9 +168,11 @@ class PluginCall:
         if normalize is not None:
             call = PluginCall(self.plugin, "normalize_score", normalize)
             answer = call(cycle, pod, nodes, scores.astype(np.int64, copy=False))
-            scores = call._integers(answer, len(nodes))
-        if type(plugin).__module__.startswith(_OURS):
-            return scores
+            scores = call.integers(answer, len(nodes))
+        return scores if type(plugin).__module__.startswith(_OURS) else self.within_bounds(scores)
+
+    def within_bounds(self, scores: Scores) -> Scores:
+        """Scores that must be within bounds; PluginError if one is not."""
         scores = scores.astype(np.int64, copy=False)
         # Seen as unsigned, negative scores are larger than all others: one comparison finds both.
         if (scores.view(np.uint64) > MAX_SCORE).any():
@@ -184,7 +186,8 @@ class PluginCall:
         normalised = self.normalised(plugin, cycle, pod, nodes, scores)
         return normalised if self.weight == 1 else np.multiply(normalised, self.weight, dtype=np.int64)
 
-    def _integers(self, scores: Any, count: int) -> Scores:
+    def integers(self, scores: Any, count: int) -> Scores:
+        """The scores that a plugin returned, validated."""
         array: NDArray[Any] = np.asarray(scores)
         if array.shape == (count,) and array.dtype.kind in "iub":
             return array if array.dtype == np.int16 else array.astype(np.int64, copy=False)

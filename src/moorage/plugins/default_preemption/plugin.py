@@ -11,6 +11,7 @@ that have changed are evaluated again (`cache`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,7 @@ from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_groups import GroupKey, group_of
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.extenders.extenders import ExtenderError
 from moorage.framework.interface.cycle_state import CycleState, StateKey
@@ -31,6 +33,11 @@ from moorage.framework.interface.extension_points import PostFilterResult
 from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.pod_groups import (
+    GroupDryRun,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+)
 from moorage.framework.interface.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from moorage.klog import Logger, ObjectRef, kobj
 from moorage.plugins.default_preemption.budgets import Budgets
@@ -38,7 +45,9 @@ from moorage.plugins.default_preemption.cache import CachedDryRun, PreemptionCac
 from moorage.plugins.default_preemption.candidate_ranking import find_candidates, pick_one_node
 from moorage.plugins.default_preemption.dry_run import DryRun, UncachedDryRun
 from moorage.plugins.default_preemption.extenders import remaining_candidates
+from moorage.plugins.default_preemption.group_preemption import preempt_for_group
 from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
+from moorage.plugins.default_preemption.unit_dry_run import UnitDryRun
 from moorage.plugins.default_preemption.victims import Victims, find_victims
 
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -48,6 +57,7 @@ NOT_HELPFUL = "Preemption is not helpful for scheduling"
 PLACEMENT = "found a potential placement for pod on node {node}, preempting {count} victims"
 NO_CANDIDATE = "no candidate node for preemption"
 PREEMPTION_IN_PROGRESS = "waiting for the preemption for this pod to be finished"
+GROUP_PREEMPTION_IN_PROGRESS = "waiting for the preemption for this pod group to be finished"
 
 log = Logger(__name__)
 _LOGGER = "PostFilter.DefaultPreemption"
@@ -61,6 +71,7 @@ class DefaultPreemption:
     watched_kinds: tuple[Kind, ...] = (kinds.POD_DISRUPTION_BUDGET,)
     write_permissions: Mapping[str, tuple[Permission, ...]] = {
         "post_filter": Permission.on(kinds.POD, "delete"),
+        "pod_group_post_filter": Permission.on(kinds.POD, "delete"),
     }
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
@@ -68,7 +79,9 @@ class DefaultPreemption:
         self._handle = handle
         self._reports_success = handle.version.reported_preemption
         self._preempting: set[str] = set()
+        self._preempting_groups: set[GroupKey] = set()
         self._gate = unresolvable(PREEMPTION_IN_PROGRESS).by(self.name)
+        self._group_gate = unresolvable(GROUP_PREEMPTION_IN_PROGRESS).by(self.name)
         self._budgets: Budgets | None = None
         self._kept: StateKey[PreemptionCache] = StateKey("kept for an equivalence class by DefaultPreemption")
         self._no_victims = Refusal(self.name, Reason((NO_VICTIMS,), Code.UNRESOLVABLE))
@@ -82,8 +95,14 @@ class DefaultPreemption:
         return ()
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        """Gate a pod while its victims are being deleted."""
-        return self._gate if pod.uid in self._preempting else None
+        """Gate a pod while its victims are being deleted, and a member while those of its group are."""
+        if pod.uid in self._preempting:
+            return self._gate
+        if self._preempting_groups and (key := group_of(pod)) is not None:
+            return (
+                self._group_gate if self._handle.pod_groups.root_of(key) in self._preempting_groups else None
+            )
+        return None
 
     def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
@@ -99,6 +118,9 @@ class DefaultPreemption:
             return unschedulable(f"preemption: {reason}")
         helped = _helped(nodes, diagnosis)
         dry_run = self._dry_run(cycle, pod, nodes)
+        if self._handle.pod_groups.has_scheduled:
+            budgets = self._budgets_of(nodes.objects)
+            dry_run = UnitDryRun(dry_run, cycle, pod, nodes.snapshot, self._handle, budgets, self._no_victims)
         candidates = self._candidates(pod, dry_run, helped)
         if not len(candidates):
             if log.v >= 2:
@@ -111,6 +133,25 @@ class DefaultPreemption:
             return self._ask_extenders(pod, dry_run, candidates, nodes)
         best = pick_one_node(dry_run.stats, candidates)
         return self._prepare_candidate(pod, best.tolist(), dry_run.victims_on, nodes)
+
+    def pod_group_post_filter(
+        self, cycle: CycleState, group: PodGroupInfo, dry_run: GroupDryRun
+    ) -> Awaitable[PodGroupPostFilterResult | Status]:
+        """Nominate nodes for the members of a group and evict the pods in the way, or return why not."""
+        return self._make_room_for_group(group, dry_run)
+
+    async def _make_room_for_group(
+        self, group: PodGroupInfo, dry_run: GroupDryRun
+    ) -> PodGroupPostFilterResult | Status:
+        budgets = self._budgets_of(dry_run.nodes().objects)
+        result = await preempt_for_group(group, dry_run, budgets, _preempted, self.name)
+        if isinstance(result, Status):
+            return _prefixed(result)
+        result = replace(result, status=_prefixed(result.status))
+        if not result.effects:
+            return result
+        self._preempting_groups.add(group.key)
+        return replace(result, done=lambda: self._preempting_groups.discard(group.key))
 
     async def _ask_extenders(
         self, pod: Pod, dry_run: DryRun, candidates: NDArray[np.intp], nodes: Nodes
@@ -255,6 +296,11 @@ class DefaultPreemption:
             done=lambda: self._preempting.discard(pod.uid),
             tied=tied,
         )
+
+
+def _prefixed(status: Status) -> Status:
+    """A status with the words in which a group's status says whose it is."""
+    return Status(status.code, (f"pod group preemption: {status.message}",)) if status.message else status
 
 
 def _not_eligible(pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> str:

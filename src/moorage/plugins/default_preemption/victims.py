@@ -115,17 +115,14 @@ def _having_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     return has_equals
 
 
+_STATISTICS: Final = ("count", "earliest_start", "highest_priority", "pdb_violations", "priority_sum")
+"""The columns of `VictimStats`."""
+
+
 class VictimStats:
     """Statistics of the victims on each row of a snapshot. A row without victims is no candidate."""
 
-    __slots__ = (
-        "count",
-        "earliest_start",
-        "has_pdb_violations",
-        "highest_priority",
-        "pdb_violations",
-        "priority_sum",
-    )
+    __slots__ = (*_STATISTICS, "has_pdb_violations")
 
     def __init__(self, rows: int) -> None:
         self.count = np.zeros(rows, np.int32)
@@ -159,6 +156,12 @@ class VictimStats:
         self.highest_priority[rows] = highest_priority
         self.priority_sum[rows] = priority_sum
         self.earliest_start[rows] = earliest_start
+
+    def copy_from(self, other: VictimStats, rows: NDArray[np.intp]) -> None:
+        """Take over the statistics of some rows."""
+        self.has_pdb_violations |= other.has_pdb_violations
+        for name in _STATISTICS:
+            getattr(self, name)[rows] = getattr(other, name)[rows]
 
     def put(self, row: int, priorities: Sequence[int], started: Sequence[int], pdb_violations: int) -> None:
         """Store the pods that are removed from one node, the most important first."""

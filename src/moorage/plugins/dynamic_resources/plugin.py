@@ -39,6 +39,12 @@ from moorage.framework.interface.extension_points import (
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.pod_groups import (
+    MEMBER_CYCLES,
+    GroupDryRun,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+)
 from moorage.framework.interface.status import SKIP, Code, PluginError, Status, unresolvable, unschedulable
 from moorage.framework.runtime.go_arithmetic import proportional
 from moorage.plugins.dynamic_resources.allocation_plans import Groups
@@ -83,6 +89,7 @@ STALE_CLAIM = "cannot schedule extended resource claim"
 CANNOT_FIT = "cannot fit resource"
 
 DEALLOCATED = "deallocation of ResourceClaim completed"
+GROUP_CLAIMS_FREED = "deallocation and deletion of ResourceClaims completed"
 DELETED = "deletion of ResourceClaim completed"
 NOTHING_TO_DO = "no new claims to deallocate"
 NO_HELP = "still not schedulable"
@@ -115,7 +122,11 @@ class DynamicResources:
 
     name = "DynamicResources"
     watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
-    write_permissions: Mapping[str, tuple[Permission, ...]] = {"post_filter": _WRITES, "pre_bind": _WRITES}
+    write_permissions: Mapping[str, tuple[Permission, ...]] = {
+        "post_filter": _WRITES,
+        "pod_group_post_filter": _WRITES,
+        "pre_bind": _WRITES,
+    }
 
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
         self._handle = handle
@@ -334,19 +345,27 @@ class DynamicResources:
             return unresolvable(NO_STATE)
         if not state.claims:
             return self._no_help(NOTHING_TO_DO)
-        for place in sorted(state.unavailable):
-            claim = state.claims[place]
-            users = claim.status.reserved_for
-            if claim is not state.extended and (not users or [user.uid for user in users] == [pod.uid]):
-                freed = WriteClaimStatus(claim, ResourceClaimStatus())
-                return PostFilterResult(unschedulable(DEALLOCATED), effects=(freed,))
-        extended = state.extended
-        if extended is not None and extended.name != NOT_STORED:
-            return PostFilterResult(unschedulable(DELETED), effects=(DeleteClaim(extended),))
-        return self._no_help(NO_HELP)
+        freed = _unused_claim(state, pod)
+        if freed is None:
+            return self._no_help(NO_HELP)
+        reason = DELETED if isinstance(freed, DeleteClaim) else DEALLOCATED
+        return PostFilterResult(unschedulable(reason), effects=(freed,))
 
     def _no_help(self, text: str) -> Status:
         return unschedulable() if self._rules.post_filter_is_silent else unschedulable(text)
+
+    def pod_group_post_filter(
+        self, cycle: CycleState, group: PodGroupInfo, dry_run: GroupDryRun
+    ) -> PodGroupPostFilterResult | Status:
+        """As `post_filter`, for each member of a group that has no topology constraint."""
+        if group.is_composite or group.group.spec.scheduling_constraints is not None:
+            return unschedulable()
+        cycles = cycle.read(MEMBER_CYCLES) or {}
+        states = ((pod, cycles[pod.uid].read(_STATE)) for pod in group.pods if pod.uid in cycles)
+        found = (_unused_claim(state, pod) for pod, state in states if state is not None)
+        return PodGroupPostFilterResult(
+            unschedulable(GROUP_CLAIMS_FREED), effects=tuple(each for each in found if each is not None)
+        )
 
     # Scoring
 
@@ -456,3 +475,14 @@ def _check_classes(claim: ResourceClaim, classes: ObjectTable[DeviceClass]) -> N
         for name, device_class in named:
             if classes.get("", device_class) is None:
                 raise ClaimError(f"request {name}: device class {device_class} does not exist")
+
+
+def _unused_claim(state: PodDevices, pod: Pod) -> WriteClaimStatus | DeleteClaim | None:
+    """How to free a claim that only this pod uses and that some node could not use."""
+    for place in sorted(state.unavailable):
+        claim = state.claims[place]
+        users = claim.status.reserved_for
+        if claim is not state.extended and (not users or [user.uid for user in users] == [pod.uid]):
+            return WriteClaimStatus(claim, ResourceClaimStatus())
+    extended = state.extended
+    return DeleteClaim(extended) if extended is not None and extended.name != NOT_STORED else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.devices import DeviceClass
-from moorage.api.names import is_extended_resource
+from moorage.api.names import is_extended_resource, is_scalar_resource
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import IdentityCache
@@ -16,6 +19,7 @@ from moorage.api.resource_requests import (
     resource_amounts,
     scoring_requests,
     spec_requests,
+    whole_units,
 )
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
@@ -29,6 +33,7 @@ from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.filter_result import FilterResult, Reason
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.interface.pod_groups import PlacementAssignments, PodGroupInfo
 from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS, DeviceTotals
 from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, backing_class, can_be_backed
@@ -40,6 +45,9 @@ from moorage.plugins.node_resources.usage import ScoredRequests, ScoredResources
 
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient {}"
+
+_FULLEST = strategies.WeightedMean(most=True)
+"""How placements are scored, however nodes are."""
 
 _REQUESTS: StateKey[dict[str, int]] = StateKey("NodeResourcesFit/filter")
 _WANTED: StateKey[ScoredRequests] = StateKey("NodeResourcesFit/score")
@@ -88,9 +96,9 @@ class NodeResourcesFit:
         self._objects = handle.objects
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
-        names_and_weights = [(each.name, each.weight) for each in strategy.resources]
+        self._names_and_weights = [(each.name, each.weight) for each in strategy.resources]
         devices = DeviceTotals(handle.objects)
-        self._scored = ScoredResources(names_and_weights, devices, scoring_defaults=True)
+        self._scored = ScoredResources(self._names_and_weights, devices, scoring_defaults=True)
         ratio = strategy.requested_to_capacity_ratio
         self._strategy = strategies.strategy(strategy.type, ratio.shape if ratio is not None else ())
         self._needed_by = IdentityCache(self._needs)
@@ -240,6 +248,27 @@ class NodeResourcesFit:
         if not wanted.is_node_local:
             return int(self.score(cycle, pod, node.as_nodes())[0])
         return self._strategy.on_one(self._scored.usages_of(node, wanted))
+
+    def placement_score(
+        self, cycle: CycleState, group: PodGroupInfo, placements: Sequence[PlacementAssignments]
+    ) -> Scores:
+        """How full each placement would be as a whole, with the group: the fuller, the better."""
+        return np.array([self._fullness(each) for each in placements], np.int64)
+
+    def _fullness(self, placement: PlacementAssignments) -> int:
+        wanted: Counter[str] = Counter()
+        for each in placement.assignments:
+            for name, billionths in scoring_requests(each.pod).items():
+                wanted[name] += whole_units(name, billionths)
+        nodes, usages = placement.placement.nodes, []
+        for name, weight in self._names_and_weights:
+            if not wanted[name] and is_scalar_resource(name):
+                continue
+            allocatable = int(nodes.allocatable(name).sum())
+            if allocatable:
+                allocated = int(nodes.scoring_requested(name).sum())
+                usages.append((weight, allocatable, allocated, allocated + wanted[name]))
+        return _FULLEST.on_one(usages)
 
 
 class _Room:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
+from moorage.cluster.grouped_objects import GroupedObjects
 from moorage.cluster.journal import JournalReader
 from moorage.cluster.object_tables import Objects
 from moorage.cluster.pod_table import Disk
@@ -27,7 +28,6 @@ from moorage.plugins.node_volume_limits.csi_volumes import (
     volumes_of_disks,
 )
 from moorage.plugins.node_volume_limits.row_index import RowIndex
-from moorage.plugins.volumes.grouped_objects import GroupedObjects
 
 _UNKNOWN: Final = -1
 

@@ -17,6 +17,7 @@ from moorage.api.base import NodeSelector
 from moorage.api.node import Node
 from moorage.api.persistent_volumes import SELECTED_NODE, volume_class
 from moorage.api.storage import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
+from moorage.cluster.grouped_objects import GroupedObjects
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.volume_binding.matching import (
@@ -35,7 +36,6 @@ from moorage.plugins.volumes.csi_migration import (
     migrated_disk,
     migration_of,
 )
-from moorage.plugins.volumes.grouped_objects import GroupedObjects
 from moorage.plugins.volumes.node_columns import NodeColumns
 from moorage.plugins.volumes.node_masks import NodeMasks
 from moorage.plugins.volumes.persistent_volume_claims import VolumeError

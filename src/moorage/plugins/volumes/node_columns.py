@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.base import Object
+from moorage.cluster.grouped_objects import GroupedObjects
 from moorage.cluster.journal import JournalReader
 from moorage.cluster.object_tables import ObjectTable
 from moorage.cluster.row_reader import RowReader
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.nodes import Nodes
-from moorage.plugins.volumes.grouped_objects import GroupedObjects
 
 T = TypeVar("T", bound=Object)
 

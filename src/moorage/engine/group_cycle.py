@@ -1,0 +1,399 @@
+"""One scheduling cycle for a group of pods: all that is needed of it gets nodes, or nothing does.
+
+    placements of the group ─► in each: members in turn, each assumed before the next ─► scores ─► the best
+    none is feasible        ─► pod_group_post_filter: room is made for the group as a whole
+
+Members are assumed in the cache and forgotten again, so that each sees the ones before it through the columns
+that single pods use; at the end nothing is left but the result. A composite group consists of groups: they
+are scheduled in turn inside each of its placements, and the pods of one stay assumed for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
+from moorage.cluster.pod_groups import GroupKey
+from moorage.engine.engine import Engine
+from moorage.engine.group_choices import GroupChoices
+from moorage.engine.group_result import (
+    GroupDecision,
+    GroupResult,
+    GroupStatus,
+    MemberResult,
+)
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.pod_groups import (
+    MEMBER_CYCLES,
+    Assignment,
+    GroupSchedule,
+    Placement,
+    PlacementAssignments,
+    PlacementProgress,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+)
+from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status
+from moorage.framework.runtime.framework import Framework
+from moorage.klog import Logger, kobj
+
+log = Logger(__name__)
+
+_Results = dict[GroupKey, GroupResult]
+
+
+class GroupCycle:
+    """Schedules one group, or a hierarchy of groups.
+
+    has_placements: whether groups have placements; otherwise all nodes are one.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        framework: Framework,
+        cache: Cache,
+        choices: GroupChoices,
+        *,
+        has_placements: bool,
+    ) -> None:
+        self._engine = engine
+        self._framework = framework
+        self._cache = cache
+        self._groups = cache.pod_groups
+        self._choices = choices
+        self._has_placements = has_placements
+        self._assumed: list[tuple[Assignment, Pod]] = []
+        """Members that are assumed, in order."""
+        self._member_cycles: dict[str, CycleState] = {}
+
+    async def decide(self, root: PodGroupInfo) -> GroupDecision:
+        """The nodes of a group's members, or why it has none and what would make room."""
+        cycle = CycleState()
+        cycle.write(MEMBER_CYCLES, self._member_cycles)
+        results = await self._schedule(root, cycle)
+        decision = GroupDecision(root, results, results[root.key].status.code)
+        _complete(root, results, None)
+        if decision.root_code is Code.UNSCHEDULABLE:
+            await self._make_room(root, cycle, decision)
+        return decision
+
+    async def _make_room(self, root: PodGroupInfo, cycle: CycleState, decision: GroupDecision) -> None:
+        dry_run = _DryRun(self, root)
+        try:
+            made = await self._framework.pod_group_post_filter(cycle, root, dry_run)
+        except PluginError as error:
+            made = PodGroupPostFilterResult(Status(Code.ERROR, (str(error),), error.plugin))
+        finally:
+            dry_run.end()
+        decision.post_filter = made
+        if made.status.code is Code.SUCCESS:
+            decision.nominated = dict(made.nominated)
+        for result in decision.results.values():
+            result.is_waiting_on_preemption = made.status.code is Code.SUCCESS
+            if made.status.code is Code.ERROR:
+                result.status = GroupStatus.failed(made.status.message)
+            else:
+                # Once for each group: those that share a status say it several times.
+                result.status.reasons.append(made.status.message)
+
+    # The algorithm
+
+    async def _schedule(self, root: PodGroupInfo, cycle: CycleState) -> _Results:
+        """Schedule a group; nothing is assumed afterwards."""
+        results: _Results = {}
+        mark = len(self._assumed)
+        try:
+            result = await self._group(root, Nodes(self._cache.snapshot()), cycle, results)
+        finally:
+            self._forget_from(mark)
+        if result.status.is_success and not result.any_scheduled:
+            result.status = GroupStatus.unschedulable()
+        return results
+
+    async def _group(
+        self, group: PodGroupInfo, nodes: Nodes, cycle: CycleState, results: _Results
+    ) -> GroupResult:
+        """Schedule a group within some nodes; if it is a part of another, its members stay assumed."""
+        if group.is_composite or self._has_placements:
+            result = await self._in_best_placement(group, nodes, cycle, results)
+        else:
+            result = await self._in_placement(group, Placement("", nodes), {})
+        results[group.key] = result
+        return result
+
+    async def _in_best_placement(
+        self, group: PodGroupInfo, nodes: Nodes, cycle: CycleState, results: _Results
+    ) -> GroupResult:
+        """Try all placements of a group, and take the best."""
+        try:
+            generated = self._framework.placement_generate(cycle, group, nodes)
+        except PluginError as error:
+            return GroupResult(group, GroupStatus.failed(str(error)))
+        if isinstance(generated, Status):
+            return GroupResult(group, GroupStatus.of(generated))
+        first: _Results | None = None
+        feasible: list[_Results] = []
+        for placement in self._choices.placements(group, generated):
+            if log.v >= 4:
+                log.info(4, "Assuming placement in snapshot", placement=placement.name)
+            subtree: _Results = {}
+            mark = len(self._assumed)
+            result = subtree[group.key] = await self._in_placement(group, placement, subtree)
+            self._forget_from(mark)
+            if result.status.is_error:
+                return result
+            first = first or subtree
+            if result.status.is_success:
+                feasible.append(subtree)
+        if feasible:
+            return self._take_best(group, cycle, feasible, results)
+        assert first is not None
+        result, status = first[group.key], first[group.key].status
+        result.status = GroupStatus.unschedulable(
+            f"0/{len(generated)} placements are available, first placement status: {status.quoted}"
+        )
+        results.update(first)
+        return result
+
+    def _take_best(
+        self, group: PodGroupInfo, cycle: CycleState, feasible: Sequence[_Results], results: _Results
+    ) -> GroupResult:
+        """Choose one of the feasible placements."""
+        self._cache.snapshot()  # The nodes are scored without what was assumed.
+        assigned = []
+        for subtree in feasible:
+            placement = subtree[group.key].placement
+            assert placement is not None
+            assigned.append(PlacementAssignments(placement, _assignments(group, subtree)))
+        try:
+            scores = self._framework.placement_score(cycle, group, assigned) if len(feasible) > 1 else None
+        except PluginError as error:
+            return GroupResult(group, GroupStatus.failed(str(error)))
+        best = self._choices.best(group, assigned, scores)
+        if self._groups.is_nested:
+            # Other groups of the hierarchy see these pods.
+            for each in assigned[best].assignments:
+                status = self._assume(each)
+                if status.code is not Code.SUCCESS:
+                    return GroupResult(
+                        group, GroupStatus.failed(f"failed to assume the subtree: {status.message}")
+                    )
+        results.update(feasible[best])
+        return feasible[best][group.key]
+
+    async def _in_placement(
+        self, group: PodGroupInfo, placement: Placement, subtree: _Results
+    ) -> GroupResult:
+        """Schedule a group in a placement: its members, or child groups, in turn."""
+        mark, cycle = len(self._assumed), CycleState()
+        self._choices.trying(group, placement)
+        result = GroupResult(group, GroupStatus.unschedulable(), placement=placement)
+        if group.is_composite:
+            await self._children_in_turn(group, placement, cycle, result, subtree)
+        else:
+            await self._members_in_turn(group, placement, cycle, result)
+        if not result.status.is_success:
+            self._forget_from(mark)
+            result.any_scheduled = False
+        self._choices.tried(placement, result)
+        return result
+
+    async def _members_in_turn(
+        self, group: PodGroupInfo, placement: Placement, cycle: CycleState, result: GroupResult
+    ) -> None:
+        if log.v >= 5:
+            log.info(
+                5,
+                "Running a pod group scheduling algorithm",
+                podGroup=kobj(group.group),
+                unscheduledPodsCount=len(group.pods),
+            )
+        scheduled, remaining = self._groups.scheduled_count(group.key), len(group.pods)
+        verdict = self._judge(group, cycle, scheduled, remaining)
+        result.status = GroupStatus.of(verdict)
+        if verdict.code is Code.ERROR:
+            result.status = GroupStatus.failed(f"failed to evaluate placement feasibility: {verdict.message}")
+            return
+        if verdict.code is Code.UNSCHEDULABLE:
+            result.status = GroupStatus.unschedulable(*verdict.reasons)
+            return
+        for pod in group.pods:
+            member = await self._member(group, placement, pod)
+            result.members.append(member)
+            if member.error:
+                result.status = GroupStatus.failed(
+                    f"failed to schedule other pod from a pod group: {member.error}"
+                )
+                return
+            remaining -= 1
+            scheduled += member.is_placed
+            verdict = self._judge(group, cycle, scheduled, remaining)
+            result.status = GroupStatus.of(verdict)
+            if verdict.code is Code.ERROR:
+                result.status = GroupStatus.failed(
+                    f"failed to evaluate placement feasibility: {verdict.message}"
+                )
+                return
+            if verdict.code is Code.UNSCHEDULABLE:
+                return
+            result.any_scheduled |= member.is_placed
+        if verdict.code is Code.WAIT:
+            result.status = GroupStatus.unschedulable(*verdict.reasons)
+
+    async def _children_in_turn(
+        self,
+        group: PodGroupInfo,
+        placement: Placement,
+        cycle: CycleState,
+        result: GroupResult,
+        subtree: _Results,
+    ) -> None:
+        scheduled, remaining = 0, len(group.children)
+        verdict = self._judge(group, cycle, scheduled, remaining)
+        result.status = GroupStatus.of(verdict)
+        if verdict.code in (Code.UNSCHEDULABLE, Code.ERROR):
+            return
+        for child in self._choices.children(group):
+            part = await self._group(child, placement.nodes, CycleState(), subtree)
+            if part.status.is_error:
+                result.status = GroupStatus.failed(
+                    f"composite pod group evaluation failed due to child error: {part.status.quoted}"
+                )
+                return
+            result.any_scheduled |= part.any_scheduled
+            remaining -= 1
+            scheduled += part.status.is_success
+            verdict = self._judge(group, cycle, scheduled, remaining)
+            result.status = GroupStatus.of(verdict)
+            if verdict.code in (Code.UNSCHEDULABLE, Code.ERROR):
+                return
+        if verdict.code is Code.WAIT:
+            result.status = GroupStatus.unschedulable(*verdict.reasons)
+
+    def _judge(self, group: PodGroupInfo, cycle: CycleState, scheduled: int, remaining: int) -> Status:
+        return self._framework.placement_feasible(cycle, group, PlacementProgress(scheduled, remaining))
+
+    # Members
+
+    async def _member(self, group: PodGroupInfo, placement: Placement, pod: Pod) -> MemberResult:
+        """Find a node for a member, and assume it there."""
+        if log.v >= 4:
+            message = "Attempting to schedule a pod belonging to a pod group"
+            log.info(4, message, podGroup=kobj(group.group), pod=kobj(pod))
+        cycle = self._member_cycles[pod.uid] = CycleState()
+        decision = await self._engine.decide_async(
+            self._framework, pod, self._cache.snapshot(), cycle, placement.nodes
+        )
+        member = MemberResult(pod, cycle, decision, self._choices.node(decision))
+        if (assignment := member.assignment) is not None:
+            status = self._assume(assignment)
+            if status.code is not Code.SUCCESS:
+                member.node_name, member.refusal = None, status
+        return member
+
+    def _assume(self, assignment: Assignment) -> Status:
+        """Assume a member on its node and reserve what it needs; if that fails, nothing is left of it."""
+        like = assignment.cycle.equivalence_class
+        assumed = self._cache.assume_pod(
+            assignment.pod, assignment.node_name, None if like is None else like.info(assignment.pod)
+        )
+        self._assumed.append((assignment, assumed))
+        try:
+            status = self._framework.reserve(assignment.cycle, assumed, assignment.node_name)
+        except PluginError as error:
+            status = Status(Code.ERROR, (str(error),), error.plugin)
+        if status.code is not Code.SUCCESS:
+            self._forget_from(len(self._assumed) - 1)
+        return status
+
+    def _forget_from(self, mark: int) -> None:
+        """Undo assumptions, the last one first, until `mark` of them are left."""
+        while len(self._assumed) > mark:
+            assignment, assumed = self._assumed.pop()
+            for error in self._framework.unreserve(assignment.cycle, assumed, assignment.node_name):
+                log.error(error, "Unreserve failed", pod=kobj(assumed))
+            self._cache.forget_pod(assumed)
+
+    def fits(self, assignments: Sequence[Assignment]) -> bool:
+        """Whether members pass all filters on their nodes, each assumed there before the next."""
+        mark = len(self._assumed)
+        try:
+            for each in assignments:
+                cycle = CycleState()
+                if not self._engine.passes(
+                    self._framework, each.pod, self._cache.snapshot(), each.node_name, cycle
+                ):
+                    return False
+                self._assume(Assignment(each.pod, each.node_name, cycle))
+            return True
+        finally:
+            self._forget_from(mark)
+
+    async def schedule_again(self, root: PodGroupInfo) -> GroupSchedule:
+        """Schedule a group in a dry run."""
+        results = await self._schedule(root, CycleState())
+        status = results[root.key].status
+        return GroupSchedule(
+            SUCCESS if status.is_success else Status(status.code, (status.message,)),
+            _assignments(root, results) if status.is_success else (),
+        )
+
+
+class _DryRun:
+    """A group in a cluster without some pods."""
+
+    def __init__(self, cycle: GroupCycle, root: PodGroupInfo) -> None:
+        self.groups = cycle._groups
+        self._cycle = cycle
+        self._root = root
+        self._set_aside = cycle._cache.set_aside(())
+
+    def nodes(self) -> Nodes:
+        """All nodes, as they are now in the dry run."""
+        return Nodes(self._cycle._cache.snapshot())
+
+    def remove(self, pods: Iterable[Pod]) -> None:
+        """Remove pods from their nodes."""
+        for pod in pods:
+            self._set_aside.remove(pod)
+
+    def put_back(self, pods: Iterable[Pod]) -> None:
+        """Put removed pods back."""
+        for pod in pods:
+            self._set_aside.put_back(pod)
+
+    async def schedule(self) -> GroupSchedule:
+        """Schedule the group once more."""
+        return await self._cycle.schedule_again(self._root)
+
+    def fits(self, assignments: Sequence[Assignment]) -> bool:
+        """Whether members still pass all filters on their nodes, each assumed there before the next."""
+        return self._cycle.fits(assignments)
+
+    def end(self) -> None:
+        """Undo all of it."""
+        self._set_aside.end()
+
+
+def _assignments(group: PodGroupInfo, results: _Results) -> list[Assignment]:
+    """The members with nodes of all parts that succeeded, under parents that succeeded."""
+    result = results.get(group.key)
+    if result is None or not result.status.is_success:
+        return []
+    below = [each for child in group.children for each in _assignments(child, results)]
+    return [*below, *result.assignments]
+
+
+def _complete(group: PodGroupInfo, results: _Results, parent: GroupResult | None) -> None:
+    """Give every group and every member a result: what was not reached shares the status of its parent."""
+    result = results.get(group.key)
+    if result is None or (parent is not None and not parent.status.is_success and result.status.is_success):
+        assert parent is not None
+        result = results[group.key] = GroupResult(group, parent.status)
+    for pod in group.pods[len(result.members) :]:
+        result.members.append(MemberResult(pod, CycleState(), untried_message=result.status.message))
+    for child in group.children:
+        _complete(child, results, result)

@@ -1,0 +1,106 @@
+"""Room for a group: less important pods and groups are evicted, anywhere in the cluster.
+
+Everything of lower priority is removed; if the group can be scheduled then, what was removed is put back unit
+by unit, the most important first, as long as every member still fits on its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from moorage.api.pod import Pod
+from moorage.api.pod_groups import PREEMPT_NEVER
+from moorage.cluster.pod_groups import PodGroups
+from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.pod_groups import (
+    Assignment,
+    GroupDryRun,
+    PodGroupInfo,
+    PodGroupPostFilterResult,
+)
+from moorage.framework.interface.status import Code, Status, unresolvable, unschedulable
+from moorage.plugins.default_preemption.budgets import Budgets
+from moorage.plugins.default_preemption.units import PreemptionUnit, in_reprieve_order, units_of
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+NO_VICTIMS = "No preemption victims found for incoming preemptor"
+ONGOING = "ongoing preemption on nominated nodes"
+FOUND = "found a placement for podgroup, preempting {} victims"
+WHOLE_CLUSTER = "cluster"
+"""Where a group's victims are, in events."""
+
+IsPreempted = Callable[[Pod], bool]
+
+
+async def preempt_for_group(
+    group: PodGroupInfo, dry_run: GroupDryRun, budgets: Budgets, is_preempted: IsPreempted, plugin: str
+) -> PodGroupPostFilterResult | Status:
+    """The victims of a group, or why there are none."""
+    pods, nodes = list(group.all_pods()), dry_run.nodes()
+    if _policy(group, dry_run.groups) == PREEMPT_NEVER:
+        return unschedulable(NEVER)
+    if _is_ongoing(group, pods, nodes, dry_run.groups, is_preempted):
+        nominated = {pod.uid: pod.status.nominated_node_name for pod in pods}
+        return PodGroupPostFilterResult(Status(Code.SUCCESS, (ONGOING,)), nominated)
+    units = _lower_units(group, nodes, dry_run.groups)
+    if not units:
+        return unresolvable(NO_VICTIMS)
+    for unit in units:
+        dry_run.remove(unit.pods)
+    found = await dry_run.schedule()
+    if found.status.code is not Code.SUCCESS:
+        return found.status
+    victims = _not_reprieved(units, found.assignments, dry_run, budgets)
+    evicted = [pod for unit in sorted(victims, key=lambda each: each.importance) for pod in unit.pods]
+    leaving = tuple(pod for pod in evicted if not pod.terminating)
+    eviction = EvictPods(leaving, pods[0], WHOLE_CLUSTER, plugin, len(evicted) - len(leaving), group.group)
+    return PodGroupPostFilterResult(
+        Status(Code.SUCCESS, (FOUND.format(len(evicted)),)),
+        {each.pod.uid: each.node_name for each in found.assignments},
+        (eviction,) if leaving else (),
+    )
+
+
+def _policy(group: PodGroupInfo, groups: PodGroups) -> str:
+    if groups.has_preemption_policy:
+        return group.group.preemption_policy
+    never = any(pod.spec.preemption_policy == PREEMPT_NEVER for pod in group.all_pods())
+    return PREEMPT_NEVER if never else ""
+
+
+def _is_ongoing(
+    group: PodGroupInfo, pods: Sequence[Pod], nodes: Nodes, groups: PodGroups, is_preempted: IsPreempted
+) -> bool:
+    """Whether a pod of lower priority is still leaving a node that a member is nominated to."""
+    snapshot = nodes.snapshot
+    names = {pod.status.nominated_node_name for pod in pods} & snapshot.row_of.keys()
+    return any(
+        is_preempted(info.pod) and groups.priority_of(info.pod) < group.group.priority
+        for name in names
+        for info in snapshot.pods_of(snapshot.row_of[name]).infos
+    )
+
+
+def _lower_units(group: PodGroupInfo, nodes: Nodes, groups: PodGroups) -> list[PreemptionUnit]:
+    """All units of lower priority in the cluster."""
+    snapshot = nodes.snapshot
+    infos = {info.pod.uid: info for row in range(len(snapshot)) for info in snapshot.pods_of(row).infos}
+    units = units_of(infos.values(), groups, infos.get)
+    return [unit for unit in units if unit.priority < group.group.priority]
+
+
+def _not_reprieved(
+    units: Sequence[PreemptionUnit],
+    assignments: Sequence[Assignment],
+    dry_run: GroupDryRun,
+    budgets: Budgets,
+) -> list[PreemptionUnit]:
+    """The units that cannot be put back."""
+    victims = []
+    for unit, _ in in_reprieve_order(units, budgets):
+        dry_run.put_back(unit.pods)
+        if not dry_run.fits(assignments):
+            dry_run.remove(unit.pods)
+            victims.append(unit)
+    return victims

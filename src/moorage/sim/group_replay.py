@@ -1,0 +1,323 @@
+"""Replays of groups: the recorded choices are followed, and everything else is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Final
+
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.pod import Pod
+from moorage.api.pod_groups import INITIALLY_SCHEDULED, CompositePodGroup, Group, PodGroup
+from moorage.cluster.pod_groups import GroupKey, group_of, key_of
+from moorage.engine.group_choices import GroupChoices, RandomChoices
+from moorage.engine.group_cycle import GroupCycle
+from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message
+from moorage.engine.group_validation import group_problem
+from moorage.engine.run_without_suspending import run_without_suspending
+from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.pod_groups import PodGroupInfo
+from moorage.framework.interface.status import Code
+from moorage.sim.cluster import SimulatedCluster
+from moorage.sim.difference import Differ, Difference, within
+from moorage.sim.group_conditions import GroupConditions, condition_fields
+from moorage.sim.group_following import RecordedChoices
+from moorage.sim.group_recording import (
+    GroupExpectation,
+    GroupStep,
+    RecordedCycle,
+    RecordedResult,
+)
+
+_SEVERAL_DOMAINS: Final = "more than 1 domain found for pod group: "
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """A pod without a node, and how often it was tried."""
+
+    pod: Pod
+    attempts: int = 0
+
+
+class GroupReplay:
+    """The groups of a recorded cluster."""
+
+    def __init__(self, cluster: SimulatedCluster, family: str, name: str, *, has_placements: bool) -> None:
+        self._cluster = cluster
+        self._cache = cluster.cache
+        self._groups = cluster.cache.pod_groups
+        self._family = family
+        self._name = name
+        self._has_placements = has_placements
+        self._pending: dict[str, _Member] = {}
+        """Members without a node, by namespace and name, in order of arrival."""
+        self._messages: dict[str, str | None] = {}
+        self._conditions = GroupConditions(self._groups)
+        self._victims: list[str] = []
+
+    def forget(self, items: Iterable[Object]) -> None:
+        """Objects were deleted."""
+        for item in items:
+            if isinstance(item, Pod):
+                self._pending.pop(item.key, None)
+                self._groups.remove(item)
+            elif isinstance(item, Group):
+                self._conditions.forget(key_of(item))
+
+    def run(self, step: GroupStep) -> list[Difference]:
+        """Apply a step, and compare what follows."""
+        before = set(self._pending)
+        for pod in step.pods:
+            self._groups.add(pod)
+            self._pending[pod.key] = _Member(pod)
+        concerned = before | set(self._pending)
+        self._messages, self._victims = {}, []
+        self._conditions.catch_up()
+        differ = partial(Difference, self._family, self._name, _subject(step))
+        found: list[Difference] = []
+        for number, recorded in enumerate(step.expect.cycles):
+            found += self._cycle(recorded, step.expect, partial(within, differ, f"cycle {number}"))
+        if not step.expect.cycles:
+            found += self._idle(differ)
+        found += self._compare_end(step.expect, concerned, differ)
+        return found
+
+    # One cycle
+
+    def _cycle(
+        self, recorded: RecordedCycle, expect: GroupExpectation, differ: Differ
+    ) -> Iterator[Difference]:
+        root = self._root_named(recorded.group)
+        if root is None:
+            yield differ("group", recorded.group, None)
+            return
+        if gated := self._gate(root):
+            yield differ("gated", None, gated)
+        info = self._info(root)
+        for pod in info.all_pods():
+            self._pending[pod.key].attempts += 1
+        follower = RecordedChoices(recorded, differ)
+        decision = self._decide(info, follower)
+        yield from follower.differences
+        yield from self._compare_results(recorded, decision, differ)
+        yield from self._apply(recorded, decision, expect, differ)
+        if not decision.result.status.is_success:
+            self._conditions.catch_up()
+
+    def _decide(self, info: PodGroupInfo, choices: GroupChoices) -> GroupDecision:
+        pod = next(info.all_pods())
+        cycle = GroupCycle(
+            self._cluster.engine,
+            self._cluster.framework_of(pod),
+            self._cache,
+            choices,
+            has_placements=self._has_placements,
+        )
+        return run_without_suspending(cycle.decide(info))
+
+    def _idle(self, differ: Differ) -> Iterator[Difference]:
+        """No cycle is recorded: no group may get a node or preempt."""
+        roots = dict.fromkeys(
+            root
+            for member in self._pending.values()
+            if (key := group_of(member.pod)) is not None and (root := self._groups.root_of(key)) is not None
+        )
+        for root in roots:
+            if self._gate(root):
+                continue
+            info = self._info(root)
+            problem = group_problem(
+                info, self._groups.scheduled(root), has_policy=self._groups.has_preemption_policy
+            )
+            if problem:
+                self._refuse(info, problem)
+                continue
+            decision = self._decide(info, RandomChoices(Random(0)))
+            if decision.result.status.is_success or decision.result.is_waiting_on_preemption:
+                yield differ("cycle", None, f"{root}: {decision.result.status.message or 'scheduled'}")
+
+    def _refuse(self, info: PodGroupInfo, problem: str) -> None:
+        for pod in info.all_pods():
+            self._messages[pod.key] = problem
+        for leaf in info.leaves():
+            self._conditions.write(leaf.key, "False", "SchedulerError", problem)
+
+    def _gate(self, root: GroupKey) -> str:
+        """Why a group is not tried; empty if it is."""
+        for pod in self._info(root).all_pods():
+            status = self._cluster.framework_of(pod).pre_enqueue(pod)
+            if status is not None:
+                return status.message
+        return ""
+
+    def _root_named(self, name: str) -> GroupKey | None:
+        namespace, _, name = name.partition("/")
+        for kind in (CompositePodGroup, PodGroup):
+            group = self._cache.objects.of(kind).get(namespace, name)
+            if group is not None and (kind is PodGroup or self._groups.is_nested):
+                return key_of(group)
+        return None
+
+    def _info(self, key: GroupKey) -> PodGroupInfo:
+        group = self._groups.get(key)
+        assert group is not None, key
+        if key.is_composite:
+            return PodGroupInfo(key, group, (), tuple(map(self._info, self._groups.children(key))))
+        members = [member for member in self._pending.values() if group_of(member.pod) == key]
+        members.sort(key=lambda each: (-each.pod.priority, -each.attempts))
+        return PodGroupInfo(key, group, tuple(member.pod for member in members))
+
+    # Results
+
+    def _compare_results(
+        self, recorded: RecordedCycle, decision: GroupDecision, differ: Differ
+    ) -> Iterator[Difference]:
+        ours: dict[str, tuple[object, ...]] = {}
+        messages: dict[str, str | None] = {}
+        for result in decision.leaves():
+            ours[str(result.info.key)] = _outcome(result)
+            messages.update(_messages(result))
+            self._note(result)
+        for key, theirs in recorded.results.items():
+            if not _equal(ours.get(key), outcome := _recorded_outcome(theirs)):
+                yield differ("result", outcome, ours.get(key), key)
+        if messages != recorded.messages:
+            for key in sorted(messages.keys() | recorded.messages.keys()):
+                if not _equal((messages.get(key),), (recorded.messages.get(key),)):
+                    yield differ("message", recorded.messages.get(key), messages.get(key), key)
+        nominated = {
+            pod.key: decision.nominated[pod.uid]
+            for pod in decision.root.all_pods()
+            if decision.nominated.get(pod.uid)
+        }
+        if decision.result.is_waiting_on_preemption and nominated != recorded.nominated:
+            yield differ("nominated", recorded.nominated, nominated)
+
+    def _note(self, result: GroupResult) -> None:
+        """Keep what is written about a group."""
+        status, key = result.status, result.info.key
+        if status.is_success:
+            self._conditions.write(key, "True", "Scheduled", status.message)
+        elif status.is_error:
+            self._conditions.write(key, "False", "SchedulerError", status.quoted)
+        else:
+            self._conditions.write(key, "False", "Unschedulable", status.message)
+        self._messages.update(_messages(result))
+
+    def _apply(
+        self, recorded: RecordedCycle, decision: GroupDecision, expect: GroupExpectation, differ: Differ
+    ) -> Iterator[Difference]:
+        """Bind, nominate and evict as recorded."""
+        for result in decision.leaves():
+            if result.status.is_success:
+                for member in result.members:
+                    if member.node_name is not None:
+                        yield from self._bind(member, differ)
+        for pod in list(decision.root.all_pods()):
+            pending = self._pending.get(pod.key)
+            if pending is None:
+                continue
+            node = recorded.nominated.get(pod.key, "")
+            status = replace(pod.status, nominated_node_name=node)
+            pending.pod = replace(pod, status=status)
+            self._groups.add(pending.pod)
+            self._cache.nominations.put(pending.pod, node)
+        made = decision.post_filter
+        if made is None:
+            return
+        made.done()
+        evicted = [
+            victim.key for each in made.effects if isinstance(each, EvictPods) for victim in each.victims
+        ]
+        for key in _followed(evicted, expect):
+            self._cluster.remove_pod(key)
+            self._victims.append(key)
+
+    def _bind(self, member: MemberResult, differ: Differ) -> Iterator[Difference]:
+        pod = member.pod
+        assert member.node_name is not None
+        self._cache.nominations.remove(pod.uid)
+        status = self._cluster.bind(pod, member.node_name, member.cycle)
+        if status.code is not Code.SUCCESS:
+            yield differ("binding", member.node_name, f"{status.plugin}: {status.message}", pod.key)
+        self._pending.pop(pod.key, None)
+        self._messages.pop(pod.key, None)
+
+    def _compare_end(
+        self, expect: GroupExpectation, concerned: Iterable[str], differ: Differ
+    ) -> Iterator[Difference]:
+        if sorted(self._victims) != sorted(expect.victims):
+            yield differ("victims", sorted(expect.victims), sorted(self._victims))
+        for key, theirs in expect.pods.items():
+            if (theirs.node is None) != (key in self._pending):
+                yield differ("pending", theirs.node is None, key in self._pending, key)
+        for name, conditions in expect.groups.items():
+            if name.startswith("composite:"):
+                continue
+            namespace, _, group = name.partition("/")
+            named = GroupKey(namespace, group)
+            ours = self._conditions.possible(named)
+            recorded = next((each for each in conditions if each.type == INITIALLY_SCHEDULED), None)
+            if not any(_equal(each, condition_fields(recorded)) for each in ours):
+                yield differ("condition", condition_fields(recorded), ours, name)
+            self._conditions.settle(named, condition_fields(recorded))
+
+
+def _subject(step: GroupStep) -> str:
+    groups = [item.name for item in step.put if isinstance(item, Group)]
+    return ",".join(groups) or ",".join(pod.name for pod in step.pods) or "change"
+
+
+def _outcome(result: GroupResult) -> tuple[object, ...]:
+    status = result.status
+    if status.is_success:
+        placed = len(result.assignments)
+        return ("Scheduled", placed, len(result.members) - placed)
+    if status.is_error:
+        return ("Error", status.quoted)
+    return ("WaitingOnPreemption" if result.is_waiting_on_preemption else "Unschedulable", status.message)
+
+
+def _recorded_outcome(recorded: RecordedResult) -> tuple[object, ...]:
+    if recorded.outcome == "Scheduled":
+        return (recorded.outcome, recorded.scheduled, recorded.unschedulable)
+    return (recorded.outcome, recorded.message)
+
+
+def _messages(result: GroupResult) -> dict[str, str | None]:
+    """The message of each member that does not go on to binding."""
+    return {
+        member.pod.key: message
+        for member in result.members
+        if (message := member_message(result, member)) is not None
+    }
+
+
+def _equal(ours: tuple[object, ...] | None, recorded: tuple[object, ...] | None) -> bool:
+    """Whether two outcomes are equal, but for which domains a group in several of them names first."""
+    if ours is None or recorded is None:
+        return ours is recorded
+    return list(map(_sorted_domains, ours)) == list(map(_sorted_domains, recorded))
+
+
+def _sorted_domains(text: object) -> object:
+    before, marker, domains = str(text).partition(_SEVERAL_DOMAINS)
+    return (before, sorted(domains.split(", "))) if marker else text
+
+
+def _followed(evicted: Sequence[str], expect: GroupExpectation) -> list[str]:
+    """Our victims; among units that nothing tells apart, the recorded ones."""
+    recorded = set(expect.victims)
+    result = list(evicted)
+    for units in expect.tied:
+        alternatives = [key for unit in units for key in unit]
+        taken = [key for key in result if key in alternatives]
+        if taken:
+            wanted = [key for key in alternatives if key in recorded]
+            result = [key for key in result if key not in alternatives] + wanted
+    return list(dict.fromkeys(result))
