@@ -258,8 +258,8 @@ def test_workloads_choose_their_feature_gates(files: Files) -> None:
     )
     one, other = read_workloads(path)
     assert not one.version.features.storage_capacity_scoring
-    assert not one.version.features.generic_workload
-    assert other.version.features.generic_workload
+    assert not one.version.gates.enabled["GenericWorkload"]
+    assert other.version.gates.enabled["GenericWorkload"]
     # v1.37 does not have it any more.
     assert one.notes == ["feature gates that have no effect here are ignored: SchedulerQueueingHints=true"]
     [older, _] = read_workloads(path, V1_36)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from moorage.api.decode import InputError
 from moorage.api.pod import DEFAULT_SCHEDULER
 from moorage.config.defaults import ALL_PLUGINS
-from moorage.config.types import EXTENSION_POINTS, PluginRef, Plugins
+from moorage.config.types import EXTENSION_POINTS, UNNAMED_POINTS, PluginRef, Plugins
 
 MAX_SCORE = 100
 _MAX_TOTAL_SCORE = (1 << 63) - 1
@@ -38,7 +38,8 @@ def expand(
     configures again come first, in the point's order; then the others of `multiPoint`; then the others of the
     point. Plugins at scoring points have their final weight.
     """
-    lists = {point: _expand_point(point, plugins, implements) for point in EXTENSION_POINTS}
+    points = (*EXTENSION_POINTS, *UNNAMED_POINTS)
+    lists = {point: _expand_point(point, plugins, implements) for point in points}
     sorters = len(lists["queue_sort"])
     if sorters != 1:
         raise ExpansionError(

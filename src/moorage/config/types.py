@@ -80,14 +80,13 @@ class Plugins(Struct):
         return sorted({ref.name for _, plugins in self.items() for ref in plugins.enabled})
 
 
-EXTENSION_POINTS: tuple[str, ...] = (
-    *(point for point in Plugins.__struct_fields__ if point != "multi_point"),
-    "placement_feasible",
+EXTENSION_POINTS: tuple[str, ...] = tuple(
+    point for point in Plugins.__struct_fields__ if point != "multi_point"
 )
-"""The extension points in snake case, roughly in the order in which they run.
+"""The extension points in snake case, roughly in the order in which they run."""
 
-A configuration does not name the last one: plugins enabled at `multi_point` run there.
-"""
+UNNAMED_POINTS: tuple[str, ...] = ("placement_feasible",)
+"""Extension points that a configuration does not name: plugins enabled at `multi_point` run there."""
 
 
 WIRE_NAMES: dict[str, str] = dict(

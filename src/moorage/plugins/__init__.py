@@ -70,12 +70,16 @@ DEFAULT_PLUGINS: tuple[type[DefaultPlugin], ...] = (
     ImageLocality,
     DefaultBinder,
     NodeDeclaredFeatures,
+)
+
+GROUP_PLUGINS: tuple[type[DefaultPlugin], ...] = (
     GangScheduling,
     TopologyPlacementGenerator,
     PodGroupPodsCount,
 )
+"""Default plugins where the feature gates of groups of pods are on."""
 
 
 def default_registry() -> Registry:
     """All plugins that come with moorage, by name; a new registry every time."""
-    return Registry({plugin.name: plugin for plugin in DEFAULT_PLUGINS})
+    return Registry({plugin.name: plugin for plugin in (*DEFAULT_PLUGINS, *GROUP_PLUGINS)})

@@ -85,7 +85,7 @@ def test_namespaces_keep_names_apart(core: client.CoreV1Api, namespace: str) -> 
 
 def test_what_the_server_says_of_itself(api: client.ApiClient) -> None:
     version = client.VersionApi(api).get_code()
-    assert (version.major, version.minor) == ("1", "36")
+    assert (version.major, version.minor) == ("1", "37")
     groups = {group.name for group in client.ApisApi(api).get_api_versions().groups}
     assert {"apps", "batch", "resource.k8s.io", "scheduling.k8s.io"} <= groups
     pods = {one.name for one in client.CoreV1Api(api).get_api_resources().resources}

@@ -20,7 +20,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, V1_37, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, NEWER_RULES, DeviceRules
 from moorage.sim.cache_effects import CacheEffects
 from tests.builders import Manifest, make, make_pod
 
@@ -167,12 +167,12 @@ class Scene:
         clock: Clock | None = None,
         effects: Effects | None = None,
         args: DynamicResourcesArgs | None = None,
-        rules: DeviceRules = V1_36,
+        rules: DeviceRules = OLDER_RULES,
     ) -> None:
         self.cache = Cache(objects)
         self.clock = clock or VirtualClock()
         self.effects = effects or CacheEffects(self.cache)
-        version = kubernetes_version.V1_37 if rules is V1_37 else kubernetes_version.V1_36
+        version = kubernetes_version.V1_37 if rules is NEWER_RULES else kubernetes_version.V1_36
         self.handle = Handle(self.cache.objects, self.effects, self.clock, version=version)
         self.plugin = DynamicResources((args or DynamicResourcesArgs()).defaulted(), self.handle)
         self.cycle = CycleState()

@@ -10,7 +10,7 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.framework.interface.status import PluginError, unschedulable
 from moorage.plugins.dynamic_resources.plugin import CANNOT_ALLOCATE, INVALID_POOLS, NO_HELP, NOTHING_TO_DO
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, V1_37, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, NEWER_RULES, DeviceRules
 from tests.builders import make, make_node, make_pod
 from tests.plugins.dynamic_resources.device_objects import (
     DRIVER,
@@ -50,11 +50,11 @@ def test_all_devices_must_have_room() -> None:
     taken = held("p/full", share_id="s", consumed_capacity={"memory": "10"})
     wanted = claim("c", request("r", asking(None, capacity={"requests": {"memory": "5"}})))
     objects = (pool_slice("p", *devices), taken, wanted)
-    assert answer(V1_36, *objects) == ""
-    assert answer(V1_37, *objects) == CANNOT_ALLOCATE
+    assert answer(OLDER_RULES, *objects) == ""
+    assert answer(NEWER_RULES, *objects) == CANNOT_ALLOCATE
 
 
-@pytest.mark.parametrize("rules", [V1_36, V1_37])
+@pytest.mark.parametrize("rules", [OLDER_RULES, NEWER_RULES])
 def test_a_device_without_the_requested_capacity_is_left_out(rules: DeviceRules) -> None:
     devices = [device("small"), device("large", capacity={"memory": "10"})]
     wanted = claim("c", request("r", asking(capacity={"requests": {"memory": "5"}})))
@@ -80,11 +80,11 @@ def test_an_amount_that_cannot_be_rounded_up_fails_the_attempt(
     steps = {"value": "10", "requestPolicy": {"default": "1", "validRange": {"min": "1", "step": "4"}}}
     wanted = claim("c", request("r", asking(count, capacity={"requests": {"memory": amount}})))
     objects = (pool_slice("p", device("d", capacity={"memory": steps})), wanted)
-    assert answer(V1_36, *objects) == CANNOT_ALLOCATE
+    assert answer(OLDER_RULES, *objects) == CANNOT_ALLOCATE
     assert (
         f'claim default/c, request r: checking capacity for device {shown}: capacity "memory": '
         f"capacity request cannot be represented in the device's range arithmetic: {reason}"
-    ) in answer(V1_37, *objects)
+    ) in answer(NEWER_RULES, *objects)
 
 
 def test_a_share_without_amounts_has_its_counters() -> None:
@@ -92,8 +92,8 @@ def test_a_share_without_amounts_has_its_counters() -> None:
     shared = device("full", consumes={"engines": "1"}, **SHARED)
     devices = pool_slice("s2", shared, pool="p", count=2)
     objects = (counters, devices, held("p/full", share_id="s"), claim("c", request("r", asking())))
-    assert answer(V1_36, *objects) == CANNOT_ALLOCATE
-    assert answer(V1_37, *objects) == ""
+    assert answer(OLDER_RULES, *objects) == CANNOT_ALLOCATE
+    assert answer(NEWER_RULES, *objects) == ""
 
 
 def test_compatibility_groups_make_a_pool_incomplete() -> None:
@@ -106,9 +106,9 @@ def test_compatibility_groups_make_a_pool_incomplete() -> None:
         pool_slice("s3", grouped, pool="p", count=3),
     )
     some, everything = claim("c", request("r", asking())), claim("c", request("r", asking(None)))
-    assert answer(V1_36, *objects, some) == ""
-    assert answer(V1_37, *objects, some) == CANNOT_ALLOCATE
-    assert "resource pool gpu.example.com/p is currently being updated" in answer(V1_37, *objects, everything)
+    assert answer(OLDER_RULES, *objects, some) == ""
+    assert answer(NEWER_RULES, *objects, some) == CANNOT_ALLOCATE
+    assert "resource pool gpu.example.com/p is currently being updated" in answer(NEWER_RULES, *objects, everything)
 
 
 def test_invalid_counters_concern_the_nodes_they_select() -> None:
@@ -116,15 +116,15 @@ def test_invalid_counters_concern_the_nodes_they_select() -> None:
         pool_slice(f"s{n}", pool="bad", count=2, counters={"engines": "1"}, node="elsewhere") for n in (1, 2)
     ]
     objects = (*counters, claim("c", request("r", asking())))
-    assert answer(V1_36, *objects) == INVALID_POOLS
-    assert answer(V1_37, *objects) == CANNOT_ALLOCATE
+    assert answer(OLDER_RULES, *objects) == INVALID_POOLS
+    assert answer(NEWER_RULES, *objects) == CANNOT_ALLOCATE
 
 
 def test_counters_of_other_nodes_count_for_a_pools_devices() -> None:
     counters = pool_slice("s1", pool="p", count=2, counters={"engines": "1"}, node="elsewhere")
     devices = [device(name, consumes={"engines": "1"}) for name in ("a", "b")]
     objects = (counters, pool_slice("s2", *devices, pool="p", count=2))
-    for rules in (V1_36, V1_37):
+    for rules in (OLDER_RULES, NEWER_RULES):
         assert answer(rules, *objects, claim("c", request("r", asking(1)))) == ""
         assert answer(rules, *objects, claim("c", request("r", asking(2)))) == CANNOT_ALLOCATE
 
@@ -149,7 +149,7 @@ SELECTORS: dict[str, tuple[dict[str, str] | None, list[str]]] = {
 def test_taint_rules_taint_devices(selector: dict[str, str] | None, left: list[str]) -> None:
     claims = [claim(f"c{n}", request("r", asking())) for n in range(3)]
     slices = (pool_slice("p", "a", "b"), pool_slice("q", "c"))
-    for rules, expected in ((V1_36, ["p/a", "p/b", "q/c"]), (V1_37, left)):
+    for rules, expected in ((OLDER_RULES, ["p/a", "p/b", "q/c"]), (NEWER_RULES, left)):
         scene = Scene(make_node("n1"), device_class(), *slices, *claims, rules=rules)
         scene.feasible(pod_claiming("first", "c0"))
         scene.cache.objects.put(taint_rule("rule", selector))
@@ -164,7 +164,7 @@ def test_taint_rules_taint_devices(selector: dict[str, str] | None, left: list[s
 
 def test_a_taint_rule_that_is_gone_taints_nothing() -> None:
     wanted, rule = claim("c", request("r", asking())), taint_rule("rule", None)
-    scene = Scene(make_node("n1"), device_class(), pool_slice("p", "a"), wanted, rule, rules=V1_37)
+    scene = Scene(make_node("n1"), device_class(), pool_slice("p", "a"), wanted, rule, rules=NEWER_RULES)
     assert scene.filter_nodes(POD) == {"n1": CANNOT_ALLOCATE}
     scene.cache.objects.remove(rule)
     assert scene.filter_nodes(POD) == {"n1": ""}
@@ -173,7 +173,7 @@ def test_a_taint_rule_that_is_gone_taints_nothing() -> None:
 
 
 def test_taint_rules_are_watched_where_they_count() -> None:
-    watched = [{kind.name for kind in Scene(rules=rules).plugin.watched_kinds} for rules in (V1_36, V1_37)]
+    watched = [{kind.name for kind in Scene(rules=rules).plugin.watched_kinds} for rules in (OLDER_RULES, NEWER_RULES)]
     assert watched[1] - watched[0] == {"DeviceTaintRule"}
 
 
@@ -197,7 +197,7 @@ def test_settings_for_all_requests_name_none(
         request("s", asking(5), asking(1)),
         config=[{"requests": requests, "opaque": OPAQUE}],
     )
-    for rules, expected in ((V1_36, before), (V1_37, now)):
+    for rules, expected in ((OLDER_RULES, before), (NEWER_RULES, now)):
         scene = Scene(make_node("n1"), device_class(), pool_slice("p", "a", "b"), wanted, rules=rules)
         assert scene.bind(POD) is None
         given = scene.claim("c").status.allocation
@@ -208,12 +208,12 @@ def test_settings_for_all_requests_name_none(
 def test_errors_of_selectors_name_the_device() -> None:
     missing = claim("c", request("r", asking(1, f'device.attributes["{DRIVER}"].none == 1')))
     objects = (pool_slice("p", "d"), missing)
-    assert "claim default/c: selector #0: CEL runtime error: no such key: none" in answer(V1_36, *objects)
+    assert "claim default/c: selector #0: CEL runtime error: no such key: none" in answer(OLDER_RULES, *objects)
     assert (
         "claim default/c: selector #0 on device gpu.example.com/p/d: CEL runtime error: no such key: none. "
         "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() "
         "for optional fields"
-    ) in answer(V1_37, *objects)
+    ) in answer(NEWER_RULES, *objects)
 
 
 def test_distinct_attributes_are_those_of_all_devices() -> None:
@@ -221,17 +221,17 @@ def test_distinct_attributes_are_those_of_all_devices() -> None:
     wanted = claim(
         "c", request("r", asking(3)), constraints=[{"distinctAttribute": f"{DRIVER}/colour", "requests": []}]
     )
-    assert answer(V1_36, pool_slice("p", *colours), wanted) == ""
-    assert answer(V1_37, pool_slice("p", *colours), wanted) == CANNOT_ALLOCATE
+    assert answer(OLDER_RULES, pool_slice("p", *colours), wanted) == ""
+    assert answer(NEWER_RULES, pool_slice("p", *colours), wanted) == CANNOT_ALLOCATE
     green = device("d3", {"colour": "green"})
-    assert answer(V1_37, pool_slice("p", *colours, green), wanted) == ""
+    assert answer(NEWER_RULES, pool_slice("p", *colours, green), wanted) == ""
 
 
 def test_pods_that_nothing_is_deallocated_for_are_not_told_so() -> None:
     wanted = claim("c", request("r", asking()))
     for rules, nothing, no_help in (
-        (V1_36, unschedulable(NOTHING_TO_DO), unschedulable(NO_HELP)),
-        (V1_37, unschedulable(), unschedulable()),
+        (OLDER_RULES, unschedulable(NOTHING_TO_DO), unschedulable(NO_HELP)),
+        (NEWER_RULES, unschedulable(), unschedulable()),
     ):
         scene = Scene(make_node("n1"), device_class(), wanted, rules=rules)
         scene.pre_filter(make_pod("plain"))
@@ -242,7 +242,7 @@ def test_pods_that_nothing_is_deallocated_for_are_not_told_so() -> None:
 
 def test_the_deletion_of_an_allocated_claim_helps() -> None:
     taken, free = held("p/d"), claim("free", request("r", asking()))
-    for rules, helped in ((V1_36, []), (V1_37, [True, False])):
+    for rules, helped in ((OLDER_RULES, []), (NEWER_RULES, [True, False])):
         scene = Scene(make_node("n1"), rules=rules)
         hints = [
             interest.hint

@@ -26,7 +26,7 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.dynamic_resources.structured.allocated_devices import AllocatedDevices
 from moorage.plugins.dynamic_resources.structured.device_blocks import Block
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, DeviceRules
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory
 from moorage.plugins.dynamic_resources.structured.pools import PoolId, PoolShape
 
@@ -42,7 +42,7 @@ class NodeDeviceStates:
     Invariant: rows with equal codes see pools in which every search has the same result.
     """
 
-    def __init__(self, rules: DeviceRules = V1_36) -> None:
+    def __init__(self, rules: DeviceRules = OLDER_RULES) -> None:
         self._rules = rules
         self.inventory = Inventory(rules)
         self.allocated = AllocatedDevices()

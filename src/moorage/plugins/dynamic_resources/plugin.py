@@ -79,7 +79,7 @@ from moorage.plugins.dynamic_resources.pod_claims import (
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices, Variants, work_limit
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator, allocation
 from moorage.plugins.dynamic_resources.structured.claim_requests import AllocationError
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, V1_37
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, NEWER_RULES
 from moorage.plugins.dynamic_resources.structured.search_results import UNKNOWN, SearchResults, refusal
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
@@ -122,15 +122,11 @@ class DynamicResources:
 
     name = "DynamicResources"
     watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
-    write_permissions: Mapping[str, tuple[Permission, ...]] = {
-        "post_filter": _WRITES,
-        "pod_group_post_filter": _WRITES,
-        "pre_bind": _WRITES,
-    }
+    write_permissions: Mapping[str, tuple[Permission, ...]] = {"post_filter": _WRITES, "pre_bind": _WRITES}
 
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
         self._handle = handle
-        self._rules = rules = V1_37 if handle.version.newer_device_rules else V1_36
+        self._rules = rules = NEWER_RULES if handle.version.newer_device_rules else OLDER_RULES
         if rules.device_taint_rules_count:
             self.watched_kinds = (*DEVICE_KINDS, DEVICE_TAINT_RULE)
         self._filter_seconds = float(args.filter_timeout or 0)

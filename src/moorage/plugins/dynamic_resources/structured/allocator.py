@@ -28,7 +28,7 @@ from moorage.plugins.dynamic_resources.structured.claim_requests import (
     Alternative,
     ClaimRequest,
 )
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, DeviceRules
 from moorage.plugins.dynamic_resources.structured.inventory import Inventory, NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry
 from moorage.plugins.dynamic_resources.structured.search import OutOfTimeError, Pick, Search
@@ -61,7 +61,7 @@ class Allocator:
         work: WorkBudget,
         results: SearchResults,
         deadline: Callable[[], Callable[[], bool]] = lambda: lambda: False,
-        rules: DeviceRules = V1_36,
+        rules: DeviceRules = OLDER_RULES,
     ) -> None:
         self._inventory = inventory
         self._work = work
@@ -120,7 +120,7 @@ def allocation(
     picks: Sequence[Pick],
     node_devices: NodeDevices,
     node_name: str,
-    rules: DeviceRules = V1_36,
+    rules: DeviceRules = OLDER_RULES,
 ) -> AllocationResult:
     """The allocation of a claim on a node: the devices that were picked, as the node sees them."""
     entries = [node_devices.entry(pick.index) for pick in picks]

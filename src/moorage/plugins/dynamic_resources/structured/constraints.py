@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable
 from typing import Protocol
 
 from moorage.api.devices import DeviceAttribute, DeviceConstraint
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, DeviceRules
 from moorage.plugins.dynamic_resources.structured.pools import DeviceEntry
 
 _NO_VALUE = DeviceAttribute()
@@ -156,7 +156,7 @@ def equality(values: Iterable[Hashable]) -> tuple[int, ...]:
     return tuple([numbers.setdefault(each, len(numbers)) for each in values])
 
 
-def constraint(source: DeviceConstraint, rules: DeviceRules = V1_36) -> ClaimConstraint | None:
+def constraint(source: DeviceConstraint, rules: DeviceRules = OLDER_RULES) -> ClaimConstraint | None:
     """A constraint ready to be evaluated; None for an unknown kind."""
     if source.match_attribute is not None:
         return MatchAttribute(source.match_attribute, source.requests)

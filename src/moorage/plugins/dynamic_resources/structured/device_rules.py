@@ -34,8 +34,8 @@ class DeviceRules:
     """The deletion of an allocated claim requeues pods."""
 
 
-V1_36: Final = DeviceRules()
-V1_37: Final = DeviceRules(
+OLDER_RULES: Final = DeviceRules()
+NEWER_RULES: Final = DeviceRules(
     all_devices_need_room=True,
     unrepresentable_amounts_abort=True,
     unmeasured_shares_count=True,

@@ -19,7 +19,7 @@ from moorage.cluster.table_reader import TableReader
 from moorage.plugins.dynamic_resources.structured.constraints import equality
 from moorage.plugins.dynamic_resources.structured.device_blocks import Block, Blocks
 from moorage.plugins.dynamic_resources.structured.device_kinds import DeviceKinds
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, DeviceRules
 from moorage.plugins.dynamic_resources.structured.device_taints import tainted
 from moorage.plugins.dynamic_resources.structured.pools import (
     MAX_PROJECTIONS,
@@ -114,7 +114,7 @@ class _WideViews:
 class Inventory:
     """All pools, kept up to date with the slices there are."""
 
-    def __init__(self, rules: DeviceRules = V1_36) -> None:
+    def __init__(self, rules: DeviceRules = OLDER_RULES) -> None:
         self.generation = 0
         """Incremented when pools change."""
         self._rules = rules

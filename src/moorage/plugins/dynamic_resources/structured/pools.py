@@ -26,7 +26,7 @@ from moorage.plugins.dynamic_resources.structured.device_kinds import (
     projected,
     published,
 )
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, DeviceRules
 
 MAX_PROJECTIONS = 8
 """Maximum number of sets of attributes for which a pool or a node keeps the projection of its devices."""
@@ -152,7 +152,7 @@ class Slice:
     """A slice, its devices, and which nodes it is for."""
 
     def __init__(
-        self, source: ResourceSlice, entries: tuple[DeviceEntry, ...], rules: DeviceRules = V1_36
+        self, source: ResourceSlice, entries: tuple[DeviceEntry, ...], rules: DeviceRules = OLDER_RULES
     ) -> None:
         spec = source.spec
         self.source = source

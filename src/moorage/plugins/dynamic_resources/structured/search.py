@@ -41,7 +41,7 @@ from moorage.plugins.dynamic_resources.structured.consumable_capacity import (
 from moorage.plugins.dynamic_resources.structured.device_blocks import Block
 from moorage.plugins.dynamic_resources.structured.device_checks import DeviceChecks
 from moorage.plugins.dynamic_resources.structured.device_kinds import Reading
-from moorage.plugins.dynamic_resources.structured.device_rules import V1_36, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, DeviceRules
 from moorage.plugins.dynamic_resources.structured.inventory import NodeDevices
 from moorage.plugins.dynamic_resources.structured.pools import DeviceId
 from moorage.plugins.dynamic_resources.structured.shared_counters import Counters
@@ -111,7 +111,7 @@ class Search:
         reading: Reading,
         candidates: Candidates,
         out_of_time: Callable[[], bool] = lambda: False,
-        rules: DeviceRules = V1_36,
+        rules: DeviceRules = OLDER_RULES,
     ) -> None:
         self._claim_requests = claim_requests
         self._work = work
