@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import CompositePodGroup, Group, PodGroup
+from moorage.api.pod_groups import CompositePodGroup, Group, GroupKey, PodGroup, group_of
 from moorage.cluster.cache import Cache
-from moorage.cluster.pod_groups import GroupKey, group_of
 from tests.builders import make_node, make_pod
 
 

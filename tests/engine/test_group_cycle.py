@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from moorage.api.base import Object
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import CompositePodGroup, Group, PodGroup
-from moorage.cluster.pod_groups import key_of
+from moorage.api.pod_groups import CompositePodGroup, Group, PodGroup, key_of
 from moorage.config.load import default_config
 from moorage.emulation.kubernetes_version import V1_37, KubernetesVersion
 from moorage.engine.group_choices import RandomChoices

@@ -8,10 +8,9 @@ import pytest
 
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import CompositePodGroup, Group, PodGroup
+from moorage.api.pod_groups import CompositePodGroup, Group, PodGroup, key_of
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
-from moorage.cluster.pod_groups import key_of
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.pod_groups import PlacementProgress, PodGroupInfo

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from moorage.api.base import Condition, Object, Struct
+from moorage.api.pod import Pod
 
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
 PREEMPT_NEVER: Final = "Never"
@@ -132,3 +133,27 @@ class CompositePodGroup(Group):
         """How many groups must be scheduled at once: 1 for the basic policy."""
         gang = self.spec.scheduling_policy.gang
         return 1 if gang is None else gang.min_group_count
+
+
+class GroupKey(NamedTuple):
+    """A group's namespace and name, and of which of the two kinds it is."""
+
+    namespace: str
+    name: str
+    is_composite: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def group_of(pod: Pod) -> GroupKey | None:
+    """The PodGroup that a pod names."""
+    group = pod.spec.scheduling_group
+    return (
+        None if group is None or not group.pod_group_name else GroupKey(pod.namespace, group.pod_group_name)
+    )
+
+
+def key_of(group: Group) -> GroupKey:
+    """The key of a group."""
+    return GroupKey(group.namespace, group.name, isinstance(group, CompositePodGroup))

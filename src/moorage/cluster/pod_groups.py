@@ -7,40 +7,16 @@ without a parent is the root: it is scheduled as a whole, and its priority is th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import CompositePodGroup, Group, PodGroup
+from moorage.api.pod_groups import CompositePodGroup, Group, GroupKey, PodGroup, group_of, key_of
 from moorage.cluster.grouped_objects import GroupedObjects
 from moorage.cluster.object_tables import Objects
 from moorage.emulation.feature_gates import Features
 
 _MAX_DEPTH: Final = 16
 """Maximum number of levels that are followed upwards; the API server allows fewer, but not against cycles."""
-
-
-class GroupKey(NamedTuple):
-    """A group's namespace and name, and of which of the two kinds it is."""
-
-    namespace: str
-    name: str
-    is_composite: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-def group_of(pod: Pod) -> GroupKey | None:
-    """The PodGroup that a pod names."""
-    group = pod.spec.scheduling_group
-    return (
-        None if group is None or not group.pod_group_name else GroupKey(pod.namespace, group.pod_group_name)
-    )
-
-
-def key_of(group: Group) -> GroupKey:
-    """The key of a group."""
-    return GroupKey(group.namespace, group.name, isinstance(group, CompositePodGroup))
 
 
 class PodGroups:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import GroupKey
 from moorage.cluster.cache import Cache
-from moorage.cluster.pod_groups import GroupKey
 from moorage.engine.engine import Engine
 from moorage.engine.group_choices import GroupChoices
 from moorage.engine.group_result import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from moorage.api.pod import Pod
-from moorage.cluster.pod_groups import GroupKey
+from moorage.api.pod_groups import GroupKey
 from moorage.engine.decision import Decision, refusal_at_a_node
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.pod_groups import (

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import Final
 
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import Group, PodGroup
+from moorage.api.pod_groups import Group, GroupKey, PodGroup, group_of, key_of
 from moorage.client import kinds
 from moorage.client.kinds import Kind
-from moorage.cluster.pod_groups import GroupKey, group_of, key_of
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.events import Action, Interest, Resource, on
 from moorage.framework.interface.handle import Handle

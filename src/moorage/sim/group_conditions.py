@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moorage.api.base import Condition
-from moorage.api.pod_groups import INITIALLY_SCHEDULED
-from moorage.cluster.pod_groups import GroupKey, PodGroups
+from moorage.api.pod_groups import INITIALLY_SCHEDULED, GroupKey
+from moorage.cluster.pod_groups import PodGroups
 
 ConditionFields = tuple[str, ...]
 """Status, reason and message of a condition."""

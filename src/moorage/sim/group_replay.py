@@ -12,8 +12,15 @@ from msgspec.structs import replace
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import INITIALLY_SCHEDULED, CompositePodGroup, Group, PodGroup
-from moorage.cluster.pod_groups import GroupKey, group_of, key_of
+from moorage.api.pod_groups import (
+    INITIALLY_SCHEDULED,
+    CompositePodGroup,
+    Group,
+    GroupKey,
+    PodGroup,
+    group_of,
+    key_of,
+)
 from moorage.engine.group_choices import GroupChoices, RandomChoices
 from moorage.engine.group_cycle import GroupCycle
 from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import Group
-from moorage.cluster.pod_groups import GroupKey, PodGroups
+from moorage.api.pod_groups import Group, GroupKey
+from moorage.cluster.pod_groups import PodGroups
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.effects import Effect
 from moorage.framework.interface.nodes import Nodes

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import GroupKey, group_of
 from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects
-from moorage.cluster.pod_groups import GroupKey, group_of
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.extenders.extenders import ExtenderError
 from moorage.framework.interface.cycle_state import CycleState, StateKey

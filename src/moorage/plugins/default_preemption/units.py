@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from moorage.api.pod import Pod
-from moorage.cluster.pod_groups import GroupKey, PodGroups, group_of
+from moorage.api.pod_groups import GroupKey, group_of
+from moorage.cluster.pod_groups import PodGroups
 from moorage.cluster.pod_table import PodInfo, start_microseconds
 from moorage.plugins.default_preemption.budgets import Budgets
 

@@ -79,7 +79,7 @@ from moorage.plugins.dynamic_resources.pod_claims import (
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices, Variants, work_limit
 from moorage.plugins.dynamic_resources.structured.allocator import Allocator, allocation
 from moorage.plugins.dynamic_resources.structured.claim_requests import AllocationError
-from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, NEWER_RULES
+from moorage.plugins.dynamic_resources.structured.device_rules import NEWER_RULES, OLDER_RULES
 from moorage.plugins.dynamic_resources.structured.search_results import UNKNOWN, SearchResults, refusal
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
