@@ -69,15 +69,15 @@ WORKLOADS = {"GenericWorkload": True}
 GATES: dict[str, tuple[KubernetesVersion, str]] = {
     "no declared features": (V1_36.with_gates(WITHOUT_DECLARED_FEATURES), "DefaultBinder"),
     "gangs": (
-        V1_36.with_gates({**WORKLOADS, "GangScheduling": True}, schedules_groups=True),
+        V1_36.with_gates({**WORKLOADS, "GangScheduling": True}),
         "DefaultBinder NodeDeclaredFeatures GangScheduling",
     ),
     "gangs are part of workloads": (
-        V1_37.with_gates(WORKLOADS, schedules_groups=True),
+        V1_37.with_gates(WORKLOADS),
         "DefaultBinder NodeDeclaredFeatures GangScheduling",
     ),
     "topology": (
-        V1_37.with_gates({**WORKLOADS, "TopologyAwareWorkloadScheduling": True}, schedules_groups=True),
+        V1_37.with_gates({**WORKLOADS, "TopologyAwareWorkloadScheduling": True}),
         "DefaultBinder NodeDeclaredFeatures GangScheduling TopologyPlacementGenerator PodGroupPodsCount:1",
     ),
 }

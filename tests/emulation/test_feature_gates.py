@@ -20,7 +20,7 @@ def test_the_gates_of_a_version(minor: str) -> None:
 
 
 def set_to(version: KubernetesVersion, *texts: str) -> KubernetesVersion:
-    return version.with_gates(parse_gates(texts), schedules_groups=True)
+    return version.with_gates(parse_gates(texts))
 
 
 SET: dict[str, tuple[list[str], dict[str, bool]]] = {
@@ -97,10 +97,10 @@ def test_groups_of_pods_have_gates_that_are_off() -> None:
     assert features.pod_group_preemption_policy
     assert features.composite_pod_group
     assert features.dra_workload_resource_claims
-    assert not set_to(V1_36, "GenericWorkload=true").features.gang_scheduling
-    singly = V1_37.with_gates({"GenericWorkload": True})
-    assert not singly.features.generic_workload
-    assert singly.gates.without_effect() == ["GenericWorkload"]
+    older = set_to(V1_36, "GenericWorkload=true,GangScheduling=true")
+    assert not older.features.generic_workload
+    assert not older.features.gang_scheduling
+    assert older.gates.without_effect() == ["GenericWorkload", "GangScheduling"]
 
 
 def test_gates_that_change_nothing_here_are_reported() -> None:

@@ -41,7 +41,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def version_with(*gates: str) -> KubernetesVersion:
-    return V1_37.with_gates(dict.fromkeys(gates, True), schedules_groups=True)
+    return V1_37.with_gates(dict.fromkeys(gates, True))
 
 
 def gang(name: str, minimum: int, *, topology: str = "", **spec: Any) -> PodGroup:

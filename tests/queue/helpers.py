@@ -81,7 +81,7 @@ class Observer(QueueObserver):
         self.came: Counter[tuple[str, str]] = Counter()
         self.hints: Counter[tuple[str, str, str]] = Counter()
 
-    def incoming(self, queue: str, event: str) -> None:
+    def incoming(self, queue: str, event: str, queued: QueuedPod) -> None:
         self.came[queue, event] += 1
 
     def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:

@@ -21,7 +21,7 @@ from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, NODE, POD, PRIORITY_CLASS, Kind
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config, parse_config
-from moorage.emulation.kubernetes_version import V1_37
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, V1_37, KubernetesVersion
 from moorage.framework.loading.registry import Registry
 from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response, Stream, Transport
@@ -130,16 +130,18 @@ class SchedulerHarness:
         registry: Registry | None = None,
         seed: int = 1,
         plugin_threads: int = 0,
+        version: KubernetesVersion = DEFAULT_VERSION,
     ) -> Scheduler:
         """A scheduler that has begun to work; without threads everything happens in one order."""
         scheduler = Scheduler(
             Client(transport or self.line, self.server.token),
-            parse_config(config, "test") if config else default_config(),
+            parse_config(config, "test", version=version) if config else default_config(version),
             registry or default_registry(),
             self.clock,
             Random(seed),
             "host",
             plugin_threads=plugin_threads,
+            version=version,
         )
         self.runs(scheduler.run())
         return scheduler

@@ -102,7 +102,7 @@ def test_what_a_scheduled_event_says() -> None:
 def test_what_other_events_say() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.failed(a_pod("poor"), "0/3 nodes are available")
-        scene.recorder.preempted(a_pod("victim"), a_pod("great"), "node-2")
+        scene.recorder.preempted(a_pod("victim"), Reference.to_pod(a_pod("great")), "pod", "node-2")
         events = {event["reason"]: event for event in await scene.stored()}
         failed = events["FailedScheduling"]
         assert (failed["type"], failed["action"], failed["note"]) == (

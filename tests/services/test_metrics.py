@@ -347,7 +347,7 @@ def test_each_waiting_pod_is_an_entity_of_the_queue() -> None:
     for metrics in (newer, older):
         metrics.pending_pods.labels("backoff").set(3)
         metrics.queue_incoming_pods.labels("active", "NodeAdd").inc(2)
-        metrics.count_entities()
+        metrics.count_entities({})
     samples = shown(newer.text())
     assert samples["scheduler_queued_entities"]["queue=backoff", "type=pod"] == 3
     incoming = samples["scheduler_queue_incoming_entities_total"]

@@ -11,6 +11,7 @@ from typing import Final
 
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import CompositePodGroup, Group, GroupKey, PodGroup, group_of, key_of
+from moorage.client.kinds import COMPOSITE_POD_GROUP, POD_GROUP, Kind
 from moorage.cluster.grouped_objects import GroupedObjects
 from moorage.cluster.object_tables import Objects
 from moorage.emulation.feature_gates import Features
@@ -45,6 +46,13 @@ class PodGroups:
         self.is_enabled = features.generic_workload
         self.is_nested = features.composite_pod_group
         self.has_preemption_policy = features.pod_group_preemption_policy
+
+    @property
+    def watched_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of groups that count."""
+        if not self.is_enabled:
+            return ()
+        return (POD_GROUP, COMPOSITE_POD_GROUP) if self.is_nested else (POD_GROUP,)
 
     # Members
 
@@ -106,6 +114,15 @@ class PodGroups:
         return self.is_enabled and bool(self._placed)
 
     # Groups
+
+    def group_of(self, pod: Pod) -> GroupKey | None:
+        """The PodGroup that a pod names; None: it belongs to none."""
+        return group_of(pod)
+
+    def priority_of_group(self, key: GroupKey) -> int:
+        """The priority of a group; 0 if it is not known."""
+        group = self.get(key)
+        return 0 if group is None else group.priority
 
     def get(self, key: GroupKey) -> Group | None:
         """A group by its key."""

@@ -28,7 +28,9 @@ _OF_GROUPS: Final = frozenset(
         "composite_pod_group",
     )
 )
-"""The features that need a scheduler that takes groups of pods from its queue as one."""
+"""The features of groups of pods."""
+_OLDER_GROUPS: Final = "GangScheduling"
+"""A gate of versions whose groups have another API, which moorage does not follow: no effect there."""
 _COMPONENT: Final = "kube"
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false", "FALSE", "False")
 
@@ -130,25 +132,28 @@ class FeatureGates:
         gate = self.known.get(name)
         return gate is not None and (is_on is gate.is_on or not gate.is_locked)
 
-    def features(self, *, schedules_groups: bool = False) -> Features:
-        """The gates that change behaviour; those of groups only where groups are scheduled as one."""
+    def features(self) -> Features:
+        """The gates that change behaviour."""
         values = {name.lower(): is_on for name, is_on in self.enabled.items()}
         values |= {
             name.lower(): self.enabled[other] for name, other in _MERGED.items() if name not in self.known
         }
-        names = [field.name for field in fields(Features)]
+        heeded = self._heeded()
         return Features(
             **{
-                name: values.get(name.replace("_", ""), False)
-                and (schedules_groups or name not in _OF_GROUPS)
-                for name in names
+                field.name: field.name in heeded and values.get(field.name.replace("_", ""), False)
+                for field in fields(Features)
             }
         )
 
+    def _heeded(self) -> set[str]:
+        """The features that gates of this version can switch on."""
+        names = {field.name for field in fields(Features)}
+        return names - _OF_GROUPS if _OLDER_GROUPS in self.known else names
+
     def without_effect(self) -> list[str]:
         """Gates that were set to other than their default and have no effect here."""
-        names = {field.name for field in fields(Features)} - _OF_GROUPS
-        heeded = {name.replace("_", "") for name in names}
+        heeded = {name.replace("_", "") for name in self._heeded()}
         heeded |= {name.lower() for name in (*_SERVED, *_LOGGING)}
         return [
             name

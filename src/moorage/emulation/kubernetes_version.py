@@ -63,14 +63,10 @@ class KubernetesVersion:
         major, minor = self.minor.split(".")
         return f"{major}.{int(minor) - 1}"
 
-    def with_gates(self, given: Mapping[str, bool], *, schedules_groups: bool = False) -> KubernetesVersion:
-        """This version with some feature gates set; GateError if that is invalid.
-
-        schedules_groups: whether gates of groups of pods count: replays schedule groups as one, a scheduler
-        in a cluster does not yet.
-        """
+    def with_gates(self, given: Mapping[str, bool]) -> KubernetesVersion:
+        """This version with some feature gates set; GateError if that is invalid."""
         gates = set_gates(self.minor, given)
-        return replace(self, gates=gates, features=gates.features(schedules_groups=schedules_groups))
+        return replace(self, gates=gates, features=gates.features())
 
 
 def _default_gates(minor: str) -> dict[str, Any]:

@@ -122,6 +122,12 @@ class GroupResult:
     is_waiting_on_preemption: bool = False
 
     @property
+    def first_refused(self) -> MemberResult | None:
+        """The first member that was tried and got no node."""
+        tried = (member for member in self.members if member.decision is not None)
+        return next((member for member in tried if not member.is_placed), None)
+
+    @property
     def assignments(self) -> list[Assignment]:
         """The members that have nodes."""
         return [each for member in self.members if (each := member.assignment) is not None]

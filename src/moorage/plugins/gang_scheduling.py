@@ -42,6 +42,7 @@ class GangScheduling:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._groups = handle.pod_groups
+        self.watched_kinds = self._groups.watched_kinds
 
     # Events
 

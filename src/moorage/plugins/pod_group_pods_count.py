@@ -22,6 +22,7 @@ class PodGroupPodsCount:
 
     def __init__(self, handle: Handle) -> None:
         self._groups = handle.pod_groups
+        self.watched_kinds = self._groups.watched_kinds
 
     def placement_score(
         self, cycle: CycleState, group: PodGroupInfo, placements: Sequence[PlacementAssignments]

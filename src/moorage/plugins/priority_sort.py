@@ -14,4 +14,4 @@ class PrioritySort:
 
     def queue_sort(self, queued: QueuedPod) -> tuple[int, float]:
         """Higher priority and earlier time make a smaller key."""
-        return (-queued.pod.priority, queued.timestamp)
+        return (-queued.priority, queued.timestamp)

@@ -23,6 +23,7 @@ class TopologyPlacementGenerator:
 
     def __init__(self, handle: Handle) -> None:
         self._groups = handle.pod_groups
+        self.watched_kinds = self._groups.watched_kinds
 
     def placement_generate(
         self, cycle: CycleState, group: PodGroupInfo, nodes: Nodes

@@ -1,8 +1,8 @@
 """Pods whose last attempt failed and that wait for the end of their backoff.
 
-The backoff doubles with every failure. Backoff after rejections and after errors is kept in separate heaps:
-the former limits cycles spent on unschedulable pods and may be cut short when the active queue is empty; the
-latter protects an API server in trouble and may not.
+The backoff doubles with every failure, up to a maximum, which is longer for groups of pods. Backoff after
+rejections and after errors is kept in separate heaps: the former limits cycles spent on unschedulable pods
+and may be cut short when the active queue is empty; the latter protects an API server in trouble and may not.
 
 Backoff expires in windows of one second: all pods of a window are moved together when the window has ended,
 in the order of the active queue.
@@ -58,8 +58,9 @@ class BackoffQueue:
         if self.max_seconds == 0 or failures == 0:
             return _NO_BACKOFF
         if queued.backoff_expiration is None:
+            max_seconds = self.max_seconds * math.sqrt(queued.pod_count)
             queued.backoff_expiration = window(
-                queued.timestamp + backoff_seconds(failures, self.initial_seconds, self.max_seconds)
+                queued.timestamp + backoff_seconds(failures, self.initial_seconds, max_seconds)
             )
         return queued.backoff_expiration
 

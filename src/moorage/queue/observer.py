@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from moorage.queue.queued_pod import QueuedPod
+
 
 class QueueObserver:
     """Receives what cannot be read from the queue later; does nothing itself."""
@@ -9,8 +11,8 @@ class QueueObserver:
     times_hints = False
     """Whether the duration of hints is measured: that costs as much as many hints do."""
 
-    def incoming(self, queue: str, event: str) -> None:
-        """An event moved a pod into the active, the backoff or the unschedulable queue."""
+    def incoming(self, queue: str, event: str, queued: QueuedPod) -> None:
+        """An event moved a pod or a group into the active, the backoff or the unschedulable queue."""
 
     def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         """A hint was evaluated: it returned `Queue` or `QueueSkip`, or failed (`Error`)."""

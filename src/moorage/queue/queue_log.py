@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import GroupKey
 from moorage.klog import Logger, kobj
-from moorage.queue.cluster_events import ClusterEvent
+from moorage.queue.cluster_events import SCHEDULE_ATTEMPT_FAILURE, ClusterEvent
+from moorage.queue.queued_group import QueuedGroup
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.queueing_rules import Interested
 
@@ -24,7 +27,10 @@ _QUEUES = {
 
 def moved(queued: QueuedPod, event: str, place: str, why: str = "") -> None:
     """An event moved a pod into a queue."""
-    log.info(5, f"{_MOVED}{why}", pod=kobj(queued.pod), event=event, queue=_QUEUES[place])
+    about: dict[str, Any] = {"pod": kobj(queued.pod)}
+    if isinstance(queued, QueuedGroup):
+        about["podGroup"] = str(queued.key)
+    log.info(5, f"{_MOVED}{why}", **about, event=event, queue=_QUEUES[place])
 
 
 def put_back(queued: QueuedPod, event: str, place: str, cycle: int, hint: int) -> None:
@@ -84,3 +90,23 @@ def unhelped(
             continue
         if precheck is None or precheck(queued.pod):
             log.info(5, "Event is not making pod schedulable", pod=kobj(queued.pod), event=event.label)
+
+
+def member_waits(pod: Pod, group: GroupKey, place: str) -> None:
+    """A member of a group waits outside of its group's entry."""
+    if place == "incomplete":
+        message = (
+            "Pod with pod group added to incompletePodGroupPods, "
+            "waiting for one or more parent pod group objects to be observed"
+        )
+        log.info(5, message, podGroup=group.name, pod=kobj(pod))
+    else:
+        message = "Pod added to pending pod group pods, waiting for its root group to be requeued"
+        log.info(5, message, podGroup=str(group), pod=kobj(pod))
+
+
+def group_put_back(group: QueuedGroup, place: str, cycle: int) -> None:
+    """A group was put back after an attempt."""
+    values = {"event": SCHEDULE_ATTEMPT_FAILURE, "queue": _QUEUES[place], "schedulingCycle": cycle}
+    message = "Pod group moved to an internal scheduling queue"
+    log.info(3, message, podGroup=str(group.key), **values)

@@ -50,6 +50,16 @@ class QueuedPod(msgspec.Struct, eq=False):
         return self.pod.spec.scheduler_name
 
     @property
+    def priority(self) -> int:
+        """The priority that the queue is sorted by."""
+        return self.pod.priority
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are scheduled together."""
+        return 1
+
+    @property
     def is_rejected(self) -> bool:
         """Whether plugins rejected it in its last attempt; false if an error ended that."""
         return bool(self.unschedulable_plugins or self.pending_plugins)

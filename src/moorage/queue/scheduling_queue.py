@@ -27,6 +27,7 @@ from typing import Any
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import GroupKey
 from moorage.clock import Clock
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION
 from moorage.queue import cluster_events as events
@@ -58,6 +59,10 @@ class Place(StrEnum):
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
     IN_FLIGHT = "in flight"
+    INCOMPLETE = "incomplete"
+    """A member of a group that is not known yet."""
+    PENDING = "pending"
+    """A member that waits for the end of its group's attempt."""
 
 
 SortKey = Callable[[QueuedPod], Any]
@@ -156,6 +161,9 @@ class SchedulingQueue:
             _ = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
             self._count_rejections(queued, -1)
 
+    def groups_changed(self, keys: Iterable[GroupKey]) -> None:
+        """Groups that pods name were added or deleted: nothing changes where pods are queued one by one."""
+
     # Attempts
 
     def pop_now(self) -> QueuedPod | None:
@@ -165,7 +173,7 @@ class SchedulingQueue:
             queued = self._backoff.pop_early()
             if queued is None:
                 return None
-            self._observer.incoming(Place.ACTIVE, events.POP_FROM_BACKOFF)
+            self._observer.incoming(Place.ACTIVE, events.POP_FROM_BACKOFF, queued)
         del self._waiting[queued.uid]
         queued.attempts += 1
         self._scheduling_cycle += 1
@@ -195,8 +203,20 @@ class SchedulingQueue:
             self._in_flight.end(queued.uid)
             return place
         queued.pod = pod
-        queued.unschedulable_plugins = frozenset(unschedulable_plugins)
-        queued.pending_plugins = frozenset(pending_plugins)
+        self._note_failure(queued, frozenset(unschedulable_plugins), frozenset(pending_plugins))
+        strategy = self._strategy_for_missed_events(queued)
+        self._in_flight.end(queued.uid)
+        event = events.SCHEDULE_ATTEMPT_FAILURE
+        place = self._place(queued, strategy, event)
+        if log.v >= 3:
+            queue_log.put_back(queued, event, place, self._scheduling_cycle, strategy)
+        return place
+
+    def _note_failure(
+        self, queued: QueuedPod, unschedulable_plugins: frozenset[str], pending_plugins: frozenset[str]
+    ) -> None:
+        queued.unschedulable_plugins = unschedulable_plugins
+        queued.pending_plugins = pending_plugins
         queued.gating_plugin = ""
         if queued.is_rejected:
             queued.unschedulable_count += 1
@@ -207,13 +227,6 @@ class SchedulingQueue:
         queued.backoff_expiration = None
         queued.was_flushed, queued.flush_timestamp = False, None
         self._count_rejections(queued, 1)
-        strategy = self._strategy_for_missed_events(queued)
-        self._in_flight.end(queued.uid)
-        event = events.SCHEDULE_ATTEMPT_FAILURE
-        place = self._place(queued, strategy, event)
-        if log.v >= 3:
-            queue_log.put_back(queued, event, place, self._scheduling_cycle, strategy)
-        return place
 
     def _strategy_for_missed_events(self, queued: QueuedPod) -> QueueingStrategy:
         if not queued.is_rejected or queued.uid not in self._in_flight:
@@ -343,7 +356,7 @@ class SchedulingQueue:
         self._backoff.put(queued)
         if log.v >= 5:
             queue_log.moved(queued, event, Place.BACKOFF)
-        self._observer.incoming(Place.BACKOFF, event)
+        self._observer.incoming(Place.BACKOFF, event, queued)
         self.changed()
         return Place.BACKOFF
 
@@ -358,8 +371,8 @@ class SchedulingQueue:
         self._active.put(queued)
         if log.v >= 5:
             queue_log.moved(queued, event, Place.ACTIVE)
-        self._observer.incoming(Place.ACTIVE, event)
-        if event in self._new_pod_events:
+        self._observer.incoming(Place.ACTIVE, event, queued)
+        if event in self._new_pod_events and queued.uid == queued.pod.uid:
             self._nominations.put(queued.pod, queued.pod.status.nominated_node_name)
         self.changed()
         return Place.ACTIVE
@@ -368,7 +381,7 @@ class SchedulingQueue:
         if queued.gating_plugin:
             queued.was_flushed = False
         if queued.uid not in self._unschedulable:
-            self._observer.incoming(Place.UNSCHEDULABLE, event)
+            self._observer.incoming(Place.UNSCHEDULABLE, event, queued)
         self._waiting[queued.uid] = queued
         self._unschedulable.put(queued)
         return Place.GATED if queued.gating_plugin else Place.UNSCHEDULABLE
@@ -418,9 +431,11 @@ class SchedulingQueue:
                 return self._backoff.after_rejection.in_order() + self._backoff.after_error.in_order()
             case Place.IN_FLIGHT:
                 return list(self._in_flight)
-            case _:
+            case Place.UNSCHEDULABLE | Place.GATED:
                 gated = place is Place.GATED
                 return [queued for queued in self._unschedulable if bool(queued.gating_plugin) == gated]
+            case Place.INCOMPLETE | Place.PENDING:
+                return []
 
     def pending(self) -> dict[Place, int]:
         """Number of pods in each queue."""
@@ -430,6 +445,10 @@ class SchedulingQueue:
             Place.UNSCHEDULABLE: len(self._unschedulable) - self._unschedulable.gated_count,
             Place.GATED: self._unschedulable.gated_count,
         }
+
+    def groups_by_queue(self) -> dict[str, tuple[int, int]]:
+        """By queue, how many groups of pods there are, and how many pods in them."""
+        return {}
 
     def events_in_flight(self) -> Counter[str]:
         """Number of events kept for pods in flight, by label, and of these pods."""
@@ -467,7 +486,7 @@ class SchedulingQueue:
         """Raise AssertionError unless every invariant of the state holds."""
         for part in (self._active, self._backoff, self._unschedulable, self._in_flight):
             part.validate()
-        assert self._waiting == {queued.uid: queued for queued in self}
+        self._check_waiting()
         found = Counter(queued.uid for queued in chain(self, self._in_flight))
         assert all(times == 1 for times in found.values()), found.most_common(1)
         assert not any(queued.gating_plugin for queued in chain(self._active, self._backoff))
@@ -475,3 +494,6 @@ class SchedulingQueue:
             (plugin, queued.profile) for queued in self for plugin in queued.rejector_plugins()
         )
         assert self.unschedulable_by_plugin == rejected
+
+    def _check_waiting(self) -> None:
+        assert self._waiting == {queued.uid: queued for queued in self}

@@ -115,7 +115,7 @@ class UnschedulablePods:
         assert self.gated_count == sum(bool(queued.gating_plugin) for queued in self)
         assert len(self) == sum(len(group.pods) for group in self._groups.values())
         for uid, (queued, group) in self._pods.items():
-            assert uid == queued.uid == queued.pod.uid
+            assert uid == queued.uid
             assert queued.is_rejected, f"nothing would ever wake {uid}"
             assert not queued.gating_plugin or queued.gating_plugin in queued.unschedulable_plugins, uid
             assert group.key == equivalent_pods_key(queued), uid

@@ -31,7 +31,7 @@ from moorage.framework.interface.effects import (
 from moorage.framework.runtime.pre_binding import PreBinding
 from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.http.errors import RequestError
-from moorage.klog import Logger, kobj
+from moorage.klog import Logger, ObjectRef, kobj
 from moorage.scheduler.binder import Binder
 from moorage.scheduler.encoding import plain
 from moorage.scheduler.pod_events import PodEventRecorder
@@ -99,7 +99,7 @@ class ApiEffects:
             result = "success"
         finally:
             if log.v >= 2:
-                preemptor = kobj(eviction.preemptor)
+                preemptor = _preemptor(eviction)
                 message = "Async Preemption finished completely"
                 log.info(2, message, preemptor=preemptor, node=eviction.node_name, result=result)
 
@@ -122,17 +122,18 @@ class ApiEffects:
         in_memory = self._stop(victim, eviction)
         if not in_memory:
             try:
-                await self._status_writer.to_be_evicted(victim, eviction.preemptor.spec.scheduler_name)
+                name = eviction.preemptor.spec.scheduler_name
+                await self._status_writer.to_be_evicted(victim, name, eviction.preemptor_type)
                 await self._client.delete(POD, victim.namespace, victim.name, uid=victim.uid)
             except RequestError as error:
                 if not await self._is_gone(victim, error):
-                    preemptor = kobj(eviction.preemptor)
+                    preemptor = _preemptor(eviction)
                     log.error(error, "Tried to preempted pod", pod=kobj(victim), preemptor=preemptor)
                     raise
                 _log_victim("Victim Pod is already deleted", victim, eviction)
                 return
             _log_victim("Preemptor Pod preempted victim Pod", victim, eviction)
-        self._recorder.preempted(victim, eviction.preemptor, eviction.node_name, in_memory=in_memory)
+        self._recorder.preempted(victim, eviction, in_memory=in_memory)
 
     async def _is_gone(self, pod: Pod, error: RequestError) -> bool:
         """Whether an error means that the pod no longer exists, or that another one has its name."""
@@ -154,9 +155,14 @@ class ApiEffects:
             is_stopped = self._pre_binding.stop(victim.uid, f"preempted by {eviction.plugin}")
             message, key = "Preemptor rejected a pod in preBind", "podInPreBind"
         if is_stopped and log.v >= 2:
-            preemptor, stopped = kobj(eviction.preemptor), {key: kobj(victim)}
-            log.info(2, message, preemptorType="pod", preemptor=preemptor, **stopped, node=eviction.node_name)
+            values = {"preemptorType": eviction.preemptor_type, "preemptor": _preemptor(eviction)}
+            log.info(2, message, **values, **{key: kobj(victim)}, node=eviction.node_name)
         return is_stopped
+
+
+def _preemptor(eviction: EvictPods) -> ObjectRef:
+    """What room is made for, in the log."""
+    return kobj(eviction.preemptor if eviction.group is None else eviction.group)
 
 
 def _log_start(eviction: EvictPods) -> None:
@@ -165,7 +171,7 @@ def _log_start(eviction: EvictPods) -> None:
         log.info(
             2,
             "Start the preemption asynchronously",
-            preemptor=kobj(eviction.preemptor),
+            preemptor=_preemptor(eviction),
             node=eviction.node_name,
             numVictims=count + eviction.terminating,
             numVictimsToDelete=count,
@@ -174,7 +180,7 @@ def _log_start(eviction: EvictPods) -> None:
 
 def _log_victim(message: str, victim: Pod, eviction: EvictPods) -> None:
     if log.v >= 2:
-        preemptor = kobj(eviction.preemptor)
+        preemptor = _preemptor(eviction)
         log.info(2, message, preemptor=preemptor, victim=kobj(victim), node=eviction.node_name)
 
 

@@ -21,6 +21,9 @@ def log_failure(pod: Pod, failure: Failure) -> None:
     if failure.unschedulable_plugins or failure.pending_plugins:
         if log.v >= 2:
             log.info(2, "Unable to schedule pod; no fit; waiting", pod=kobj(pod), err=failure.message)
+    elif failure.of_group:
+        message = "Unable to schedule pod belonging to a pod group; waiting"
+        log.info(2, message, pod=kobj(pod), err=failure.message)
     elif failure.message == NO_NODES:
         message = "Unable to schedule pod; no nodes are registered to the cluster; waiting"
         log.info(2, message, pod=kobj(pod))

@@ -46,6 +46,8 @@ class Failure:
     nominated: str | None
     unschedulable_plugins: AbstractSet[str] = frozenset()
     pending_plugins: AbstractSet[str] = frozenset()
+    of_group: bool = False
+    """Whether the pod's group was rejected, not the pod."""
 
 
 def failure_of_decision(decision: Decision) -> Failure:

@@ -6,12 +6,16 @@ finds the cluster in the state after the event.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.devices import DeviceTaintRule
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import Group, key_of
 from moorage.client.informer import EventType, Listener
 from moorage.cluster.cache import Cache
 from moorage.framework.runtime.pre_binding import PreBinding
@@ -40,6 +44,7 @@ RESOURCES: Final = {
     "DeviceClass": Resource.DEVICE_CLASS,
     "DeviceTaintRule": Resource.RESOURCE_SLICE,
     "PodGroup": Resource.POD_GROUP,
+    "CompositePodGroup": Resource.COMPOSITE_POD_GROUP,
 }
 """The kinds whose changes may requeue pods; changes of others are applied to the cache only."""
 
@@ -56,14 +61,32 @@ class EventHandlers:
         pre_binding: PreBinding,
     ) -> None:
         self._cache = cache
+        self._groups = cache.pod_groups
         self._queue = queue
+        self._held: list[Callable[[], None]] | None = None
+        """Changes that are held back; None: they are applied as they come."""
         self.profiles = profiles
         self._waiting = waiting
         self._pre_binding = pre_binding
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold changes back: the nodes of a group's cycle stay the same while it waits for extenders."""
+        assert self._held is None
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for apply in held:
+                apply()
+
     def node(self, type: EventType, obj: Object, before: Object | None) -> None:
         """A node was added, updated or deleted."""
         assert isinstance(obj, Node)
+        if self._held is not None:
+            self._held.append(partial(self.node, type, obj, before))
+            return
         if type == "DELETED":
             log.info(3, "Delete event for node", node=kobj(obj))
             self._cache.remove_node(obj.name)
@@ -83,11 +106,16 @@ class EventHandlers:
 
     def other(self, type: EventType, obj: Object, before: Object | None) -> None:
         """An object other than a node or a pod was added, updated or deleted."""
+        if self._held is not None:
+            self._held.append(partial(self.other, type, obj, before))
+            return
         is_deleted = type == "DELETED"
         if is_deleted:
             self._cache.objects.remove(obj)
         else:
             self._cache.objects.put(obj)
+        if isinstance(obj, Group):
+            self._queue.groups_changed(self._groups.leaves(key_of(obj)))
         resource = RESOURCES.get(obj.__class__.__name__)
         if resource is not None:
             # A rule that comes or goes is an update of the slices whose devices it taints.
@@ -108,6 +136,9 @@ class EventHandlers:
     def pod(self, type: EventType, obj: Object, before: Object | None) -> None:
         """A pod was added, updated or deleted."""
         assert isinstance(obj, Pod)
+        if self._held is not None:
+            self._held.append(partial(self.pod, type, obj, before))
+            return
         old = before if isinstance(before, Pod) else None
         if old is not None and old.uid != obj.uid:
             self._deleted(old)
@@ -123,6 +154,8 @@ class EventHandlers:
         """A pod was deleted, or has finished."""
         if log.v >= 3:
             self._log_deleted(pod)
+        if self._groups.is_enabled:
+            self._groups.remove(pod)
         self._queue.delete(pod)
         counted = self._cache.pod(pod.uid)
         if counted is not None and self._cache.is_assumed(pod):
@@ -162,6 +195,8 @@ class EventHandlers:
             self._queue.delete(pod)
             self._queue.done(pod.uid)
         assumed = self._cache.put_pod(pod)
+        if self._groups.is_enabled:
+            self._groups.add(pod)
         if was_bound and old is not None:
             for event in self._queue.pod_events.of_update(old, pod):
                 self._queue.move_all(event, old, pod)
@@ -180,6 +215,8 @@ class EventHandlers:
             log.info(3, "Delete event for unscheduled pod", pod=kobj(pod))
 
     def _without_node(self, pod: Pod, old: Pod | None) -> None:
+        if self._groups.is_enabled:
+            self._groups.add(pod)
         assumed = self._cache.pod(pod.uid)
         if assumed is not None and self._cache.is_assumed(pod):
             # It is being bound; of all updates, only its deletion can stop that.

@@ -15,17 +15,19 @@ from moorage.client.informer import Informer
 from moorage.cluster.cache import Cache
 from moorage.config.types import Profile
 from moorage.engine.decision import Decision
+from moorage.engine.group_result import GroupDecision, GroupResult
 from moorage.framework.interface.effects import EvictPods
 from moorage.framework.interface.handle import Handle
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.framework import Framework
 from moorage.queue.observer import QueueObserver
+from moorage.queue.queued_group import QueuedGroup
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import SchedulingQueue
 from moorage.scheduler.framework_metrics import FrameworkMetrics, ProfilePluginMetrics
 from moorage.scheduler.measured_events import INFORMERS, time_events
 from moorage.services.metric_values import Distribution, Metric, Number
-from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
+from moorage.services.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, WAITING_ON_PREEMPTION, Metrics
 
 _MAX_ATTEMPTS_SHOWN: Final = 15
 _VERSION_DIGITS: Final = 10**15
@@ -64,6 +66,15 @@ class Observer:
     def failed(self, queued: QueuedPod, reason: str) -> None:
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
 
+    def group_begins(self, queued: QueuedGroup) -> None:
+        """A group's cycle begins."""
+
+    def group_decided(self, queued: QueuedGroup, decision: GroupDecision) -> None:
+        """The cycle found nodes for a group, or none."""
+
+    def group_ended(self, queued: QueuedGroup, decision: GroupDecision) -> None:
+        """A group's attempt ended: its members go on to be bound, or wait."""
+
 
 class _QueueMetrics(QueueObserver):
     times_hints = True
@@ -72,11 +83,15 @@ class _QueueMetrics(QueueObserver):
         self._metrics = metrics
         self._incoming: dict[tuple[str, str], Number] = {}
 
-    def incoming(self, queue: str, event: str) -> None:
+    def incoming(self, queue: str, event: str, queued: QueuedPod) -> None:
         cell = self._incoming.get((queue, event))
         if cell is None:
             cell = self._incoming[queue, event] = self._metrics.queue_incoming_pods.labels(str(queue), event)
-        cell.value += 1
+        if queued.__class__ is QueuedGroup:
+            cell.value += queued.pod_count
+            self._metrics.count_incoming_group(str(queue), event, queued.pod_count)
+        else:
+            cell.value += 1
 
     def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         self._metrics.queueing_hint_duration.labels(plugin, event, outcome).observe(seconds)
@@ -144,6 +159,21 @@ class MetricsObserver(Observer):
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
         self.ended(UNSCHEDULABLE if reason == "Unschedulable" else ERROR, queued)
 
+    def group_begins(self, queued: QueuedGroup) -> None:
+        """A group's cycle begins."""
+        self._began[queued.uid] = perf_counter()
+
+    def group_decided(self, queued: QueuedGroup, decision: GroupDecision) -> None:
+        """The cycle found nodes for a group, or none."""
+        self._metrics.podgroup_algorithm_duration.labels().observe(perf_counter() - self._began[queued.uid])
+
+    def group_ended(self, queued: QueuedGroup, decision: GroupDecision) -> None:
+        """A group's attempt ended: its members go on to be bound, or wait."""
+        labels = (_result_of_group(decision.result), queued.profile)
+        seconds = perf_counter() - self._began.pop(queued.uid)
+        self._metrics.podgroup_schedule_attempts.labels(*labels).inc()
+        self._metrics.podgroup_attempt_duration.labels(*labels).observe(seconds)
+
     def ended(self, result: str, queued: QueuedPod) -> float:
         """An attempt ended; returns how long it took, in seconds."""
         key = (result, queued.profile)
@@ -159,6 +189,14 @@ class MetricsObserver(Observer):
         cells[0].observe(seconds)
         cells[1].value += 1
         return seconds
+
+
+def _result_of_group(result: GroupResult) -> str:
+    if result.status.is_success:
+        return SCHEDULED
+    if result.status.is_error:
+        return ERROR
+    return WAITING_ON_PREEMPTION if result.is_waiting_on_preemption else UNSCHEDULABLE
 
 
 class ObservedScheduler(Protocol):
@@ -188,7 +226,7 @@ def read_gauges(metrics: Metrics, scheduler: ObservedScheduler) -> None:
     """Set the gauges that are read from a scheduler when metrics are requested."""
     queue, cache = scheduler.queue, scheduler.cache
     _set_all(metrics.pending_pods, ((str(place), count) for place, count in queue.pending().items()))
-    metrics.count_entities()
+    metrics.count_entities(queue.groups_by_queue())
     _set_all(metrics.inflight_events, queue.events_in_flight().items())
     _set_all(
         metrics.cache_size,

@@ -6,8 +6,10 @@ from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import Group
 from moorage.client import kinds
 from moorage.client.kinds import Kind
+from moorage.framework.interface.effects import EvictPods
 from moorage.services import event_broadcaster as events
 from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.event_series import Reference
@@ -26,9 +28,12 @@ class PodEventRecorder:
         """A pod was bound."""
         self._of(pod.spec.scheduler_name).scheduled(pod, node_name)
 
-    def preempted(self, victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> None:
+    def preempted(self, victim: Pod, eviction: EvictPods, *, in_memory: bool = False) -> None:
         """A pod was preempted; `in_memory`: it was not bound yet, and is not deleted."""
-        self._as(preemptor).preempted(victim, preemptor, node_name, in_memory=in_memory)
+        preemptor = eviction.preemptor if eviction.group is None else eviction.group
+        self._as(eviction.preemptor).preempted(
+            victim, _reference(preemptor), eviction.preemptor_type, eviction.node_name, in_memory=in_memory
+        )
 
     def failed(self, pod: Pod, message: str) -> None:
         """A pod was not scheduled."""
@@ -42,6 +47,13 @@ class PodEventRecorder:
         """A pod is scheduled by itself although it belongs to a group."""
         note = f"Pod group {group} is ignored: moorage schedules the pods of a group one by one"
         self._as(pod).event(Reference.to_pod(pod), None, "Warning", "PodGroupIgnored", "Scheduling", note)
+
+    def group_failed(self, group: Group, member: Pod, message: str, reason: str) -> None:
+        """A group was not scheduled; which of its pods got no node first, and why."""
+        note = f"{message}; {member.namespace}/{member.name}: {reason}"
+        self._as(member).event(
+            _reference(group), Reference.to_pod(member), "Warning", "FailedScheduling", "Scheduling", note
+        )
 
     def event(
         self,

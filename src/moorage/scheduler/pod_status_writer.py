@@ -77,9 +77,9 @@ class PodStatusWriter:
             _log_update(pod, node_name)
         await self._update(pod, _Update(nominated=node_name))
 
-    async def to_be_evicted(self, victim: Pod, scheduler_name: str) -> None:
+    async def to_be_evicted(self, victim: Pod, scheduler_name: str, preemptor_type: str) -> None:
         """Set the DisruptionTarget condition of a preemption victim."""
-        message = f"{scheduler_name}: preempting to accommodate a higher priority pod"
+        message = f"{scheduler_name}: preempting to accommodate a higher priority {preemptor_type}"
         condition = self._condition(victim, "DisruptionTarget", "True", "PreemptionByScheduler", message)
         if condition:
             await self._patch(victim, {"metadata": {"uid": victim.uid}, "status": condition})

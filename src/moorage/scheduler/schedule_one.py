@@ -17,7 +17,9 @@ from moorage.engine.engine import Engine
 from moorage.framework.extenders.extenders import ExtenderError
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.extension_points import PostFilterResult
+from moorage.framework.interface.pod_groups import PodGroupPostFilterResult
 from moorage.framework.interface.status import Code, PluginError, Status
+from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.profiles import Profiles
 from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.http.errors import ConnectionFailed, RequestError
@@ -96,14 +98,14 @@ class ScheduleOne:
             await self._schedule(queued)
         except Exception as error:
             log.exception(error, "Unexpected error in the scheduling cycle", pod=kobj(queued.pod))
-            self._fail(queued, Failure("SchedulerError", str(error) or type(error).__name__, nominated=""))
+            self.fail(queued, Failure("SchedulerError", str(error) or type(error).__name__, nominated=""))
 
     async def _schedule(self, queued: QueuedPod) -> None:
         pod = queued.pod
         if log.v >= 4:
             log.info(4, "About to try and schedule pod", pod=kobj(pod))
         framework = self.profiles.of(pod)
-        if framework is None or self._skips_pod(pod):
+        if framework is None or self.skips_pod(pod):
             self._queue.done(pod.uid)
             return
         if pod.spec.scheduling_group is not None and queued.attempts == 1:
@@ -120,10 +122,16 @@ class ScheduleOne:
         if decision.node is None:
             self._unschedulable(queued, decision, _class_info(pod, cycle))
             return
+        self.bind(queued, framework, cycle, decision.node, decision)
+
+    def bind(
+        self, queued: QueuedPod, framework: Framework, cycle: CycleState, node_name: str, decision: Decision
+    ) -> bool:
+        """Assume a pod on its node and start its binding cycle; false: a plugin rejected it there."""
         attempt = Attempt(
             queued,
-            self._assume(pod, decision.node, cycle),
-            decision.node,
+            self._assume(queued.pod, node_name, cycle),
+            node_name,
             framework,
             cycle,
             decision.evaluated,
@@ -133,14 +141,15 @@ class ScheduleOne:
         if status.code not in (Code.SUCCESS, Code.WAIT):
             # The assumed pod was not visible to other pods, so no event is needed.
             self._undo(attempt, failure_at_a_node(status))
-            return
+            return False
         self._activate(cycle)
         self._background.start(self._bind(attempt))
+        return True
 
     def _assume(self, pod: Pod, node_name: str, cycle: CycleState) -> Pod:
         return self._cache.assume_pod(pod, node_name, _class_info(pod, cycle))
 
-    def _skips_pod(self, pod: Pod) -> bool:
+    def skips_pod(self, pod: Pod) -> bool:
         """Whether there is nothing to do for a pod: it is being deleted, or has its node."""
         if pod.metadata.deletion_timestamp:
             self._recorder.skipped(pod)
@@ -153,7 +162,7 @@ class ScheduleOne:
         known = self._pods.get(queued.pod.namespace, queued.pod.name)
         if self.is_stopping or not isinstance(known, Pod) or known.uid != queued.uid:
             return True
-        return self._skips_pod(known)
+        return self.skips_pod(known)
 
     def _abandon(self, queued: QueuedPod, decision: Decision) -> None:
         """Discard a decision."""
@@ -190,13 +199,14 @@ class ScheduleOne:
         arranged = decision.post_filter
         if decision.error is not None:
             log.error(decision.error, "Error selecting node for pod", pod=kobj(queued.pod))
-        self._fail(queued, failure_of_decision(decision), like)
+        self.fail(queued, failure_of_decision(decision), like)
         if arranged is not None and arranged.effects:
-            self._background.start(self._preempt(queued.pod, arranged))
+            self._background.start(self.preempt(queued.pod, arranged))
         elif arranged is not None:
             arranged.done()
 
-    async def _preempt(self, pod: Pod, arranged: PostFilterResult) -> None:
+    async def preempt(self, pod: Pod, arranged: PostFilterResult | PodGroupPostFilterResult) -> None:
+        """Make room for a pod, or for its group."""
         failed, began = False, self._clock.now()
         try:
             for effect in arranged.effects:
@@ -213,7 +223,7 @@ class ScheduleOne:
         if failed or self._queue.place_of(pod.uid) is Place.GATED:
             self._queue.activate([pod])
 
-    def _fail(self, queued: QueuedPod, failure: Failure, like: PodInfo | None = None) -> None:
+    def fail(self, queued: QueuedPod, failure: Failure, like: PodInfo | None = None) -> None:
         """Put a pod back into the queue and record why; one that is deleted or bound is dropped."""
         self._observer.failed(queued, failure.reason)
         log_failure(queued.pod, failure)
@@ -318,7 +328,7 @@ class ScheduleOne:
         for problem in attempt.framework.unreserve(attempt.cycle, pod, attempt.node_name):
             log_plugin_failure(problem, pod, attempt.node_name)
         self._cache.forget_pod(pod)
-        self._fail(attempt.queued, failure)
+        self.fail(attempt.queued, failure)
 
 
 def _class_info(pod: Pod, cycle: CycleState) -> PodInfo | None:

@@ -9,8 +9,10 @@ this module composes, runs, drains and reconfigures the scheduler.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -35,6 +37,8 @@ from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger
 from moorage.queue.event_of_change import PodEvents
 from moorage.queue.flushing import Flusher
+from moorage.queue.group_queue import GroupSchedulingQueue
+from moorage.queue.queued_group import QueuedGroup
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.queueing_rules import QueueRules
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS, SchedulingQueue
@@ -43,10 +47,12 @@ from moorage.scheduler.background_tasks import BackgroundTasks
 from moorage.scheduler.binder import Binder
 from moorage.scheduler.debugging import plugins_view
 from moorage.scheduler.event_handlers import EventHandlers
+from moorage.scheduler.group_status_writer import GroupStatusWriter
 from moorage.scheduler.informers import NewInformer, SchedulerInformers
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.pod_events import PodEventRecorder
 from moorage.scheduler.pod_status_writer import PodStatusWriter
+from moorage.scheduler.schedule_group import ScheduleGroup
 from moorage.scheduler.schedule_one import ScheduleOne
 from moorage.scheduler.watched_kinds import CustomObject
 from moorage.services.event_broadcaster import Broadcaster
@@ -86,6 +92,7 @@ class Scheduler:
         version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
         self.cache = Cache()
+        self.cache.pod_groups.set_features(version.features)
         self.is_synced = False
         """Whether all informers are synced."""
         self.cycles_begun = 0
@@ -139,6 +146,7 @@ class Scheduler:
             self._background,
             self._observer,
         )
+        self._schedule_group = self._new_schedule_group(client, version)
         self._tasks: asyncio.TaskGroup | None = None
         self._informer_tasks: dict[Informer[Any], asyncio.Task[None]] = {}
         self._async_cycle: asyncio.Task[None] | None = None
@@ -162,6 +170,7 @@ class Scheduler:
             self._waiting,
             pre_binding,
             nominations=self.cache.nominations,
+            pod_groups=self.cache.pod_groups,
             snapshot=self.cache.latest_snapshot,
             extenders=http_extenders(config.extenders, self._clock, self._connect_extender),
             live=Live(
@@ -176,7 +185,9 @@ class Scheduler:
         )
 
     def _new_queue(self, config: SchedulerConfiguration, max_unschedulable_seconds: float) -> SchedulingQueue:
-        return SchedulingQueue(
+        groups = self.cache.pod_groups
+        new = partial(GroupSchedulingQueue, groups=groups) if groups.is_enabled else SchedulingQueue
+        return new(
             _queue_rules(self._profiles.items()),
             next(iter(self._profiles.values())).sort_key,
             self._clock,
@@ -186,6 +197,22 @@ class Scheduler:
             nominations=self.cache.nominations,
             observer=self._observer.queue,
             pod_events=PodEvents(self._handle.version.target_pod_events),
+        )
+
+    def _new_schedule_group(self, client: Client, version: KubernetesVersion) -> ScheduleGroup | None:
+        """What schedules groups; None: pods of a group are scheduled one by one."""
+        if not isinstance(self.queue, GroupSchedulingQueue):
+            return None
+        return ScheduleGroup(
+            self._schedule_one,
+            self.cache,
+            self.queue,
+            self._random,
+            GroupStatusWriter(client, self._clock, self.cache.pod_groups),
+            self._recorder,
+            self._background,
+            self._observer,
+            has_placements=version.features.topology_aware_workload_scheduling,
         )
 
     def _new_engine(self, config: SchedulerConfiguration) -> Engine:
@@ -241,16 +268,24 @@ class Scheduler:
             if self._handle.extenders:
                 await self._attempt_async(queued)
             else:
-                run_without_suspending(self._schedule_one.attempt(queued))
+                run_without_suspending(self._attempt(queued))
             if self.cycles_begun % _MAX_CYCLES_PER_TURN == 0 or self._clock.now() > turn_ends_at:
                 await asyncio.sleep(0)
                 turn_ends_at = self._clock.now() + _MAX_TURN_SECONDS
 
+    def _attempt(self, queued: QueuedPod) -> Coroutine[Any, Any, None]:
+        if isinstance(queued, QueuedGroup):
+            assert self._schedule_group is not None
+            return self._schedule_group.attempt(queued)
+        return self._schedule_one.attempt(queued)
+
     async def _attempt_async(self, queued: QueuedPod) -> None:
         """Attempt a pod with extenders; the snapshot stays unchanged while other tasks run."""
-        self._async_cycle = asyncio.ensure_future(self._schedule_one.attempt(queued))
+        is_group = isinstance(queued, QueuedGroup)
+        self._async_cycle = asyncio.ensure_future(self._attempt(queued))
         try:
-            await self._async_cycle
+            with self._handlers.held() if is_group else nullcontext():
+                await self._async_cycle
         finally:
             self._async_cycle = None
 

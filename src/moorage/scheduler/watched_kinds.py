@@ -48,8 +48,11 @@ def read_custom(raw: bytes) -> CustomObject:
 
 def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
     """The kinds to watch beside nodes and pods, each once."""
+    frameworks = list(frameworks)
     plugins = (plugin for framework in frameworks for plugin in framework.plugins.values())
-    return list(dict.fromkeys(kind for plugin in plugins for kind in _watched(plugin)))
+    of_groups = (kind for framework in frameworks for kind in framework.handle.pod_groups.watched_kinds)
+    of_plugins = (kind for plugin in plugins for kind in _watched(plugin))
+    return list(dict.fromkeys((*of_plugins, *of_groups)))
 
 
 def _watched(plugin: Plugin) -> tuple[Kind, ...]:

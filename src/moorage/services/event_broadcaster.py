@@ -282,10 +282,14 @@ class Recorder:
         """A pod was not scheduled."""
         self.event(Reference.to_pod(pod), None, "Warning", "FailedScheduling", "Scheduling", message)
 
-    def preempted(self, victim: Pod, preemptor: Pod, node_name: str, *, in_memory: bool = False) -> None:
-        """A pod was preempted; `in_memory`: it was not bound yet, and is not deleted."""
-        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+    def preempted(
+        self, victim: Pod, preemptor: Reference, type: str, node_name: str, *, in_memory: bool = False
+    ) -> None:
+        """A pod was preempted, by a pod or a group (`type`).
+
+        in_memory: it was not bound yet, and is not deleted.
+        """
+        note = f"Preempted by {type} {preemptor.uid} on node {node_name}"
         if in_memory:
             note += " (in kube-scheduler memory)."
-        related = Reference.to_pod(preemptor)
-        self.event(Reference.to_pod(victim), related, "Normal", "Preempted", "Preempting", note)
+        self.event(Reference.to_pod(victim), preemptor, "Normal", "Preempted", "Preempting", note)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import platform
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -35,14 +36,16 @@ PLUGIN_SAMPLE_SHARE: Final = 0.1
 _MAX_STORED: Final = 1000
 """Number of stored observations from which on they are counted: counting a few costs as much as many."""
 QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
+"""Values of the label `queue` of pending pods."""
 _GROUP_QUEUES: Final = ("incomplete", "pending")
 """Where pods wait for their group."""
 _POD: Final = "pod"
-"""The type of an entity that is no group."""
-"""Values of the label `queue` of pending pods."""
+_GROUP: Final = "podgroup"
+"""The types of entities."""
 
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
+WAITING_ON_PREEMPTION: Final = "waiting_on_preemption"
 ERROR: Final = "error"
 """Results of attempts."""
 
@@ -191,6 +194,7 @@ class Metrics:
         number, distribution = section.numbers, section.distributions
         self.pending_pods = number("scheduler_pending_pods")
         self.queue_incoming_pods = number("scheduler_queue_incoming_pods_total")
+        self._incoming_in_groups: Counter[tuple[str, str]] = Counter()
         if self.version.entity_metrics:
             self._queued_entities = number("scheduler_queued_entities")
             self._incoming_entities = number("scheduler_queue_incoming_entities_total")
@@ -288,14 +292,26 @@ class Metrics:
         labels = ("success" if succeeded else "failure", "false", "", "Pod")
         self._claim_creates.labels(*labels[: len(self._claim_creates.spec.labels)]).inc()
 
-    def count_entities(self) -> None:
-        """Set the metrics of what is queued from those of pods: each pod is queued for itself."""
+    def count_incoming_group(self, queue: str, event: str, pod_count: int) -> None:
+        """A group came into a queue; its pods are counted as pods already."""
+        if self.version.entity_metrics:
+            self._incoming_entities.labels(queue, event, _GROUP).inc()
+            self._incoming_in_groups[queue, event] += pod_count
+
+    def count_entities(self, groups: Mapping[str, tuple[int, int]]) -> None:
+        """Set the metrics of what is queued from those of pods: a pod outside of groups is queued by itself.
+
+        groups: by queue, how many groups there are, and how many pods in them.
+        """
         if not self.version.entity_metrics:
             return
         for queue in QUEUES:
-            self._queued_entities.labels(queue, _POD).set(self.pending_pods.labels(queue).value)
+            count, pod_count = groups.get(queue, (0, 0))
+            self._queued_entities.labels(queue, _POD).set(self.pending_pods.labels(queue).value - pod_count)
+            self._queued_entities.labels(queue, _GROUP).set(count)
         for (queue, event), cell in list(self.queue_incoming_pods.cells.items()):
-            self._incoming_entities.labels(queue, event, _POD).set(cell.value)
+            alone = cell.value - self._incoming_in_groups[queue, event]
+            self._incoming_entities.labels(queue, event, _POD).set(alone)
 
     # -- showing
 

@@ -109,7 +109,7 @@ def parse_recording(
     version = version or _recorded_version(document.get("reference"))
     if is_grouped or gates:
         recorded = _gates_of_groups(document.get("gates")) if is_grouped else {}
-        version = version.with_gates({**recorded, **(gates or {})}, schedules_groups=True)
+        version = version.with_gates({**recorded, **(gates or {})})
     config = document.get("config")
     profiles = (
         _list(config.get("profiles"), f"{where}: config.profiles") if isinstance(config, Mapping) else None

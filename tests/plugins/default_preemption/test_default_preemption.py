@@ -30,6 +30,7 @@ from moorage.plugins import default_registry
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
 from moorage.queue.cluster_events import ASSIGNED_POD_DELETE
 from moorage.queue.observer import QueueObserver
+from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from tests.builders import make_node, make_pod, make_profile, pod_term, port, spread
 
@@ -337,7 +338,7 @@ class Additions(QueueObserver):
 
     count = 0
 
-    def incoming(self, queue: str, event: str) -> None:
+    def incoming(self, queue: str, event: str, queued: QueuedPod) -> None:
         self.count += 1
 
 

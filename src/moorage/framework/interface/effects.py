@@ -47,6 +47,11 @@ class EvictPods(msgspec.Struct, frozen=True):
     group: Group | None = None
     """The group for which room is made; the preemptor is one of its pods."""
 
+    @property
+    def preemptor_type(self) -> str:
+        """What room is made for, in messages."""
+        return "pod" if self.group is None else self.group.__class__.__name__.lower()
+
 
 class BindVolume(msgspec.Struct, frozen=True):
     """Bind a volume to a claim: write the claim's reference into the volume."""

@@ -1,0 +1,42 @@
+"""A group of pods in the queue: one entry for all its members that wait."""
+
+from __future__ import annotations
+
+import msgspec
+
+from moorage.api.pod_groups import GroupKey
+from moorage.queue.queued_pod import QueuedPod
+
+
+class QueuedGroup(QueuedPod):
+    """The waiting pods of a group, or of a hierarchy of groups, which are scheduled together.
+
+    pod: the member that stands for the group: the one that gates it, or the first.
+    key, group_priority: the root of the hierarchy, and its priority.
+    members: the waiting pods, by uid.
+    """
+
+    key: GroupKey = GroupKey("", "")
+    group_priority: int = 0
+    members: dict[str, QueuedPod] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.uid = repr(self.key)
+
+    @property
+    def priority(self) -> int:
+        """The root's priority."""
+        return self.group_priority
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are scheduled together."""
+        return len(self.members)
+
+    def in_order(self) -> list[QueuedPod]:
+        """The members in the order in which they are tried."""
+        return sorted(self.members.values(), key=_order_of_member)
+
+
+def _order_of_member(member: QueuedPod) -> tuple[int, int, float, str]:
+    return (-member.pod.priority, -member.attempts, member.timestamp, member.pod.name)
