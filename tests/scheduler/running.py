@@ -27,9 +27,16 @@ from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
+from moorage.services.extender_client import Connect
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from tests.logs import add_handler, remove_handler
 
+GROUP_GATES = {
+    "GenericWorkload": True,
+    "TopologyAwareWorkloadScheduling": True,
+    "CompositePodGroup": True,
+}
+"""The gates of groups, all of which the server has on."""
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
@@ -104,7 +111,7 @@ class SchedulerHarness:
         self.clock = VirtualClock(epoch=START)
         self.random = Random(seed)
         self.line = Line()
-        with_groups = V1_37.with_gates({"GenericWorkload": True})
+        with_groups = V1_37.with_gates(GROUP_GATES)
         self._settings = Settings(data_dir, history=history, version=with_groups)
         self._tasks: list[asyncio.Task[Any]] = []
         self._unexpected_errors = _UnexpectedErrors()
@@ -131,6 +138,7 @@ class SchedulerHarness:
         seed: int = 1,
         plugin_threads: int = 0,
         version: KubernetesVersion = DEFAULT_VERSION,
+        connect_extender: Connect | None = None,
     ) -> Scheduler:
         """A scheduler that has begun to work; without threads everything happens in one order."""
         scheduler = Scheduler(
@@ -142,6 +150,7 @@ class SchedulerHarness:
             "host",
             plugin_threads=plugin_threads,
             version=version,
+            connect_extender=connect_extender,
         )
         self.runs(scheduler.run())
         return scheduler

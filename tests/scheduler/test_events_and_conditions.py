@@ -122,7 +122,8 @@ def test_a_pod_of_a_group_is_scheduled_alone_and_says_so_once(caplog: pytest.Log
             "type": "Warning",
             "reason": "PodGroupIgnored",
             "action": "Scheduling",
-            "note": "Pod group default/crew is ignored: moorage schedules the pods of a group one by one",
+            "note": "Pod group default/crew is ignored: its pods are scheduled one by one, "
+            "because the feature gate GenericWorkload is off",
             "reportingController": "default-scheduler",
             "reportingInstance": "default-scheduler-host",
             "regarding": _reference(made, version(made)),

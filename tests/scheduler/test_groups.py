@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from moorage.api.manifests import Manifest
-from moorage.client.kinds import POD, POD_GROUP
+from moorage.client.kinds import COMPOSITE_POD_GROUP, NODE, POD, POD_GROUP
 from moorage.emulation.kubernetes_version import V1_37
+from moorage.queue.scheduling_queue import Place
 from moorage.scheduler.scheduler import Scheduler
-from tests.scheduler.running import SchedulerHarness, in_harness, pod
+from tests.extenders.extender_responses import Service, keeping
+from tests.scheduler.plugins import profile
+from tests.scheduler.running import GROUP_GATES, SchedulerHarness, in_harness, pod
 
 WITH_GROUPS = V1_37.with_gates({"GenericWorkload": True})
 
@@ -20,7 +21,8 @@ class Groups:
 
     def __init__(self, harness: SchedulerHarness, **options: Any) -> None:
         self.harness = harness
-        self.scheduler: Scheduler = harness.scheduler(version=WITH_GROUPS, **options)
+        options.setdefault("version", WITH_GROUPS)
+        self.scheduler: Scheduler = harness.scheduler(**options)
 
     async def add_group(self, name: str, min_count: int | None = None, **spec: Any) -> None:
         """A gang, or a group without a minimum."""
@@ -124,10 +126,10 @@ def test_members_wait_for_their_group_and_for_each_other() -> None:
         await harness.add_node("n1", cpu="8")
         await groups.add_pods("late", 2)
         await harness.passes(2)
-        assert groups.scheduler.queue.pending()["incomplete"] == 2  # type: ignore[index]
+        assert groups.scheduler.queue.pending()[Place.INCOMPLETE] == 2
         await groups.add_group("late", min_count=3)
         await harness.passes(2)
-        assert groups.scheduler.queue.pending()["gated"] == 2  # type: ignore[index]
+        assert groups.scheduler.queue.pending()[Place.GATED] == 2
         assert await harness.condition_or_none("late-0") is None
         await groups.add_pods("late", 1, first=2)
         await harness.passes(2)
@@ -213,18 +215,99 @@ def test_a_group_that_does_not_fit_says_which_member_failed() -> None:
     in_harness(scenario)
 
 
-@pytest.mark.parametrize("gates", [{"GenericWorkload": False}])
-def test_without_the_gate_pods_are_scheduled_one_by_one(gates: dict[str, bool]) -> None:
+def test_a_group_runs_in_one_domain_of_its_topology() -> None:
     async def scenario(harness: SchedulerHarness) -> None:
-        scheduler = harness.scheduler(version=V1_37.with_gates(gates))
-        await harness.add_node("n1", cpu="1")
-        for number in range(2):
-            await harness.client.create(
-                POD, "default", pod(f"job-{number}", schedulingGroup={"podGroupName": "job"})
+        groups = Groups(harness, version=V1_37.with_gates(GROUP_GATES))
+        for number in range(4):
+            await harness.add_node(f"n{number}", cpu="2", rack=f"r{number // 2}")
+        await harness.add_pod("here", nodeSelector={"rack": "r0"})
+        await harness.passes(1)
+        await groups.add_group("job", 4, schedulingConstraints={"topology": [{"key": "rack"}]})
+        await groups.add_pods("job", 4)
+        await harness.passes(3)
+        assert {await harness.node_of(f"job-{number}") for number in range(4)} == {"n2", "n3"}
+        await groups.ends()
+
+    in_harness(scenario)
+
+
+def test_a_composite_group_is_scheduled_as_one() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
+        groups = Groups(harness, version=V1_37.with_gates(GROUP_GATES))
+        await harness.add_node("n1", cpu="3")
+        reference = {"workloadName": "w", "templateName": "t"}
+        await groups.add_pods("a", 2)
+        for name in "ab":
+            await groups.add_group(
+                name, 2, parentCompositePodGroupName="whole", workloadRef={**reference, "templateName": name}
             )
+        await groups.add_pods("b", 2)
+        await harness.passes(1)
+        assert groups.scheduler.queue.pending()[Place.INCOMPLETE] == 4
+        whole: Manifest = {"apiVersion": COMPOSITE_POD_GROUP.api_version, "kind": "CompositePodGroup"}
+        whole["metadata"] = {"name": "whole"}
+        policy = {"gang": {"minGroupCount": 2}}
+        await harness.client.create(
+            COMPOSITE_POD_GROUP,
+            "default",
+            {
+                **whole,
+                "metadata": {"name": "whole"},
+                "spec": {"schedulingPolicy": policy, "workloadRef": reference},
+            },
+        )
+        await harness.passes(5)
+        assert [await groups.bound(name) for name in "ab"] == [[], []]
+        conditions = [await groups.condition(name) for name in "ab"]
+        assert [condition and condition[:2] for condition in conditions] == [("False", "Unschedulable")] * 2
+        await harness.add_node("n2", cpu="1")
+        await harness.passes(40, step=1.0)
+        assert [len(await groups.bound(name)) for name in "ab"] == [2, 2]
+        await groups.ends()
+
+    in_harness(scenario)
+
+
+def test_a_group_that_an_extender_is_asked_about_sees_its_nodes_as_they_were() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
+        service = Service(filter=keeping("n1", "n2", "n3"))
+        extender = {"urlPrefix": "http://one", "nodeCacheCapable": True, "filterVerb": "filter"}
+        groups = Groups(
+            harness, config={**profile(), "extenders": [extender]}, connect_extender=service.connect
+        )
+        await harness.add_node("n1", cpu="1")
+        await harness.add_node("n2", cpu="4")
+        await harness.passes(1)
+        service.may_answer.clear()
+        await groups.add_group("job", 3)
+        await groups.add_pods("job", 3)
+        await harness.settles()
+        await harness.client.delete(NODE, "", "n1")
+        await harness.add_node("n3", cpu="4")
+        await harness.settles()
+        assert {node.name for node in groups.scheduler.cache.nodes()} == {"n1", "n2"}
+        service.may_answer.set()
+        await harness.passes(30, step=1.0)
+        assert {node.name for node in groups.scheduler.cache.nodes()} == {"n2", "n3"}
+        assert len(await groups.bound("job")) == 3
+        await groups.ends()
+
+    in_harness(scenario)
+
+
+def test_without_the_gate_pods_are_scheduled_one_by_one_and_the_group_says_so() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
+        groups = Groups(harness, version=V1_37)
+        await harness.add_node("n1", cpu="1")
+        await groups.add_group("job", 2)
+        await groups.add_pods("job", 2)
         await harness.passes(2)
-        assert await harness.node_of("job-0") == "n1"
-        assert await harness.node_of("job-1") == ""
-        scheduler.queue.validate()
+        assert await groups.bound("job") == ["job-0"]
+        told = await harness.events("PodGroupIgnored")
+        assert sorted(event["involvedObject"]["kind"] for event in told) == ["Pod", "Pod", "PodGroup"]
+        group = await harness.client.get(POD_GROUP, "default", "job")
+        (about_group,) = [event for event in told if event["involvedObject"]["kind"] == "PodGroup"]
+        assert about_group["involvedObject"]["uid"] == group["metadata"]["uid"]
+        groups.scheduler.queue.validate()
 
     in_harness(scenario)

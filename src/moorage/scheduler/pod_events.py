@@ -43,10 +43,13 @@ class PodEventRecorder:
         """A pod is skipped because it is being deleted."""
         self._as(pod).failed(pod, f"skip schedule deleting pod: {pod.namespace}/{pod.name}")
 
-    def group_ignored(self, pod: Pod, group: str) -> None:
-        """A pod is scheduled by itself although it belongs to a group."""
-        note = f"Pod group {group} is ignored: moorage schedules the pods of a group one by one"
-        self._as(pod).event(Reference.to_pod(pod), None, "Warning", "PodGroupIgnored", "Scheduling", note)
+    def group_ignored(self, about: Object, pod: Pod, group: str) -> None:
+        """A pod is scheduled by itself although it belongs to a group; about: the pod, or the group."""
+        note = (
+            f"Pod group {group} is ignored: its pods are scheduled one by one, "
+            "because the feature gate GenericWorkload is off"
+        )
+        self._as(pod).event(_reference(about), None, "Warning", "PodGroupIgnored", "Scheduling", note)
 
     def group_failed(self, group: Group, member: Pod, message: str, reason: str) -> None:
         """A group was not scheduled; which of its pods got no node first, and why."""

@@ -72,6 +72,7 @@ class ScheduleOne:
         effects: ApiEffects,
         status_writer: PodStatusWriter,
         recorder: PodEventRecorder,
+        group_warnings: PodGroupWarnings,
         waiting: WaitingPods,
         background: BackgroundTasks,
         observer: Observer,
@@ -87,7 +88,7 @@ class ScheduleOne:
         self._effects = effects
         self._status_writer = status_writer
         self._recorder = recorder
-        self._group_warnings = PodGroupWarnings(recorder)
+        self._group_warnings = group_warnings
         self._waiting = waiting
         self._background = background
         self._observer = observer

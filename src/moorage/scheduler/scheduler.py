@@ -51,6 +51,7 @@ from moorage.scheduler.group_status_writer import GroupStatusWriter
 from moorage.scheduler.informers import NewInformer, SchedulerInformers
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.pod_events import PodEventRecorder
+from moorage.scheduler.pod_groups import PodGroupWarnings
 from moorage.scheduler.pod_status_writer import PodStatusWriter
 from moorage.scheduler.schedule_group import ScheduleGroup
 from moorage.scheduler.schedule_one import ScheduleOne
@@ -142,6 +143,7 @@ class Scheduler:
             self._effects,
             self._status_writer,
             self._recorder,
+            PodGroupWarnings(client, self._recorder, self._background),
             self._waiting,
             self._background,
             self._observer,
