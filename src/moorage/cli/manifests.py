@@ -9,7 +9,9 @@ import typer
 from moorage.api.decode import InputError
 from moorage.api.files import read_text
 from moorage.cli.plugin_loading import with_plugins
+from moorage.cli.version_options import GATES_FLAG, VERSION_FLAG, emulated
 from moorage.config.load import parse_config, read_document
+from moorage.framework.interface.handle import Handle
 from moorage.framework.loading.registry import RegistryError
 from moorage.framework.runtime.profiles import Profiles
 from moorage.manifests.bundle import as_yaml, bundle
@@ -38,12 +40,15 @@ def print_manifests(
     node: str,
     pod_monitor: bool,
     network_policy: bool,
+    emulated_version: str | None,
+    feature_gates: list[str] | None,
 ) -> None:
     """Print the objects as YAML; exits with status 1 if anything given for them is wrong."""
     try:
+        version = emulated(emulated_version, feature_gates)
         where = str(config) if config else "--config"
         document = shipped_configuration(read_document(config) if config else None, name, namespace, where)
-        effective = parse_config(document, where)
+        effective = parse_config(document, where, version)
         found = with_plugins(effective, plugin)
         installation = Installation(
             name,
@@ -52,17 +57,24 @@ def print_manifests(
             replicas,
             files_of(document, _plugin_files(plugin or [])),
             lease_of(effective),
-            cluster_permissions(Profiles(*found).values()),
+            cluster_permissions(Profiles(*found, Handle(version=version)).values()),
             node,
             pod_monitor,
             memory,
             network_policy,
+            _flags(emulated_version, feature_gates),
         )
         check(installation, effective)
     except (InputError, RegistryError) as error:
         typer.echo(f"moorage manifests: {error}", err=True)
         raise typer.Exit(_WRONG) from None
     typer.echo(as_yaml(bundle(installation)), nl=False)
+
+
+def _flags(emulated_version: str | None, feature_gates: list[str] | None) -> tuple[str, ...]:
+    """The options of the version and its gates, for the scheduler that is installed."""
+    chosen = () if emulated_version is None else (f"{VERSION_FLAG}={emulated_version}",)
+    return (*chosen, *(f"{GATES_FLAG}={gates}" for gates in feature_gates or ()))
 
 
 def _plugin_files(paths: list[Path]) -> dict[str, str]:

@@ -104,12 +104,12 @@ _TOLERATIONS: Final = (
 
 
 def _container(installation: Installation) -> Manifest:
-    plugins = [f"--plugin={FOLDER}/{name}" for name in installation.plugins]
+    flags = [*(f"--plugin={FOLDER}/{name}" for name in installation.plugins), *installation.flags]
     return {
         "name": "scheduler",
         "image": installation.image,
         "command": ["moorage"],
-        "args": ["run", f"--config={FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0", *plugins],
+        "args": ["run", f"--config={FOLDER}/{CONFIG_FILE}", "--bind-address=0.0.0.0", *flags],
         "ports": [{"name": PORT_NAME, "containerPort": SECURE_PORT}],
         # Ready means that all informers have synced, leading or not; a leader that hangs exits by itself.
         "livenessProbe": _probe("/livez", period_seconds=10, failures=8),

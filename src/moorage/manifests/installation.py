@@ -43,6 +43,8 @@ class Installation:
     memory_limit: str = MEMORY_LIMIT
     """Memory limit of a process; half of it is requested."""
     has_network_policy: bool = True
+    flags: Sequence[str] = ()
+    """Further options of the process."""
 
     @property
     def plugins(self) -> list[str]:

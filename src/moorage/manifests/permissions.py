@@ -17,6 +17,7 @@ from moorage.client.kinds import (
     LEASE,
     NODE,
     POD,
+    POD_GROUP,
 )
 from moorage.client.permissions import Permission
 from moorage.framework.interface.extension_points import POINTS, WritingPlugin
@@ -47,10 +48,18 @@ def cluster_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
     followed = [*needed_kinds(frameworks), *custom_kinds(frameworks).values()]
     wanted = [
         *_ALWAYS,
+        *_of_groups(frameworks),
         *(each for framework in frameworks for each in _written(framework)),
         *(each for kind in followed for each in Permission.on(kind, *_FOLLOW)),
     ]
     return list(dict.fromkeys(wanted))
+
+
+def _of_groups(frameworks: Iterable[Framework]) -> tuple[Permission, ...]:
+    """A scheduler of groups writes their conditions; another one says on a group that it is ignored."""
+    if any(framework.handle.pod_groups.is_enabled for framework in frameworks):
+        return Permission.on(POD_GROUP, "patch", part="status")
+    return Permission.on(POD_GROUP, "get")
 
 
 def _written(framework: Framework) -> Iterator[Permission]:

@@ -93,7 +93,6 @@ class Scheduler:
         version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
         self.cache = Cache()
-        self.cache.pod_groups.set_features(version.features)
         self.is_synced = False
         """Whether all informers are synced."""
         self.cycles_begun = 0

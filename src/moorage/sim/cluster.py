@@ -46,7 +46,6 @@ class SimulatedCluster:
         version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
         self.cache = Cache(objects)
-        self.cache.pod_groups.set_features(version.features)
         self._effects = CacheEffects(self.cache)
         handle = Handle(
             self.cache.objects,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from moorage.cli.plugin_options import PLUGIN_HELP
+from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage.manifests.defaults import CONTROL_PLANE, MEMORY_LIMIT
 from moorage.version import __version__
 
@@ -48,6 +49,8 @@ def manifests(
             help="Allow scrapes, the API server and DNS and nothing else, or leave this to others.",
         ),
     ] = True,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
 ) -> None:
     """Print what puts a scheduler into a cluster: account, roles, NetworkPolicy, Deployment, PodMonitor."""
     from moorage.cli.manifests import print_manifests
@@ -63,4 +66,6 @@ def manifests(
         node=node,
         pod_monitor=pod_monitor,
         network_policy=network_policy,
+        emulated_version=emulated_version,
+        feature_gates=feature_gates,
     )

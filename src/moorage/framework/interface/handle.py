@@ -157,6 +157,7 @@ class Handle:
     def __post_init__(self) -> None:
         if self.waiting is _NOT_GIVEN:
             self.waiting = WaitingPods(self.clock, self.threads)
+        self.pod_groups.set_features(self.version.features)
 
     def for_profile(
         self,
