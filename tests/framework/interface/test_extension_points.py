@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from moorage.config.types import EXTENSION_POINTS, WIRE_NAMES
+from moorage.config.types import EXTENSION_POINTS, UNNAMED_POINTS, WIRE_NAMES
 from moorage.framework.interface.extension_points import (
     METHODS,
     POINTS,
@@ -21,9 +21,14 @@ from moorage.framework.interface.extension_points import (
     EventsPlugin,
     FilterNodePlugin,
     FilterPlugin,
+    NormalizePlacementScorePlugin,
     NormalizeScorePlugin,
     PermitPlugin,
+    PlacementFeasiblePlugin,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
     PodChangePlugin,
+    PodGroupPostFilterPlugin,
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
@@ -38,10 +43,11 @@ from moorage.framework.interface.extension_points import (
     SkipsPodPlugin,
     methods_of,
 )
-from moorage.plugins import DEFAULT_PLUGINS
+from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
+from moorage.plugins.gang_scheduling import GangScheduling
 from moorage.plugins.image_locality import ImageLocality
 from moorage.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from moorage.plugins.node_affinity import NodeAffinity
@@ -52,10 +58,12 @@ from moorage.plugins.node_resources.balanced_allocation import NodeResourcesBala
 from moorage.plugins.node_resources.fit import NodeResourcesFit
 from moorage.plugins.node_unschedulable import NodeUnschedulable
 from moorage.plugins.node_volume_limits.plugin import NodeVolumeLimits
+from moorage.plugins.pod_group_pods_count import PodGroupPodsCount
 from moorage.plugins.pod_topology_spread.plugin import PodTopologySpread
 from moorage.plugins.priority_sort import PrioritySort
 from moorage.plugins.scheduling_gates import SchedulingGates
 from moorage.plugins.taint_toleration import TaintToleration
+from moorage.plugins.topology_placement_generator import TopologyPlacementGenerator
 from moorage.plugins.volume_binding.plugin import VolumeBinding
 from moorage.plugins.volume_restrictions import VolumeRestrictions
 from moorage.plugins.volume_zone import VolumeZone
@@ -77,6 +85,7 @@ EVENTS: tuple[type[EventsPlugin], ...] = (
     DynamicResources,
     DefaultPreemption,
     NodeDeclaredFeatures,
+    GangScheduling,
 )
 DEPENDS_ON: tuple[type[DependsOnPlugin], ...] = (
     NodeUnschedulable,
@@ -98,6 +107,7 @@ PRE_ENQUEUE: tuple[type[PreEnqueuePlugin], ...] = (
     SchedulingGates,
     DynamicResources,
     DefaultPreemption,
+    GangScheduling,
 )
 QUEUE_SORT: tuple[type[QueueSortPlugin], ...] = (PrioritySort,)
 PRE_FILTER: tuple[type[PreFilterPlugin], ...] = (
@@ -179,7 +189,18 @@ RESERVE: tuple[type[ReservePlugin], ...] = (
     VolumeBinding,
     DynamicResources,
 )
-PERMIT: tuple[type[PermitPlugin], ...] = ()
+PLACEMENT_GENERATE: tuple[type[PlacementGeneratePlugin], ...] = (TopologyPlacementGenerator,)
+PLACEMENT_FEASIBLE: tuple[type[PlacementFeasiblePlugin], ...] = (GangScheduling,)
+PLACEMENT_SCORE: tuple[type[PlacementScorePlugin], ...] = (
+    NodeResourcesFit,
+    PodGroupPodsCount,
+)
+NORMALIZE_PLACEMENT_SCORE: tuple[type[NormalizePlacementScorePlugin], ...] = (PodGroupPodsCount,)
+POD_GROUP_POST_FILTER: tuple[type[PodGroupPostFilterPlugin], ...] = (
+    DynamicResources,
+    DefaultPreemption,
+)
+PERMIT: tuple[type[PermitPlugin], ...] = (GangScheduling,)
 PRE_BIND: tuple[type[PreBindPlugin], ...] = (
     VolumeBinding,
     DynamicResources,
@@ -206,6 +227,11 @@ IMPLEMENTATIONS: dict[type[Any], tuple[type[Any], ...]] = {
     ScorePlugin: SCORE,
     ScoreNodePlugin: SCORE_NODE,
     NormalizeScorePlugin: NORMALIZE_SCORE,
+    PlacementGeneratePlugin: PLACEMENT_GENERATE,
+    PlacementFeasiblePlugin: PLACEMENT_FEASIBLE,
+    PlacementScorePlugin: PLACEMENT_SCORE,
+    NormalizePlacementScorePlugin: NORMALIZE_PLACEMENT_SCORE,
+    PodGroupPostFilterPlugin: POD_GROUP_POST_FILTER,
     ReservePlugin: RESERVE,
     PermitPlugin: PERMIT,
     PreBindPlugin: PRE_BIND,
@@ -215,16 +241,19 @@ IMPLEMENTATIONS: dict[type[Any], tuple[type[Any], ...]] = {
 }
 
 
+PLUGINS = (*DEFAULT_PLUGINS, *GROUP_PLUGINS)
+
+
 def has_methods(plugin: Any, protocol: type[Any]) -> bool:
     return any(hasattr(plugin, method) for method in methods_of(protocol))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.__name__)
 def test_every_default_plugin_is_held_to_each_protocol_that_it_has_a_method_of(protocol: type[Any]) -> None:
-    assert set(IMPLEMENTATIONS[protocol]) == {each for each in DEFAULT_PLUGINS if has_methods(each, protocol)}
+    assert set(IMPLEMENTATIONS[protocol]) == {each for each in PLUGINS if has_methods(each, protocol)}
 
 
-@pytest.mark.parametrize("plugin", DEFAULT_PLUGINS, ids=lambda plugin: str(plugin.name))
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: str(plugin.name))
 def test_methods_of_default_plugins_have_the_parameters_of_the_contract(plugin: Any) -> None:
     for method, parameters in METHODS.items():
         if hasattr(plugin, method):
@@ -234,11 +263,15 @@ def test_methods_of_default_plugins_have_the_parameters_of_the_contract(plugin: 
 
 
 def test_the_table_names_the_extension_points_as_configuration_does() -> None:
-    of_groups = {"placement_generate", "placement_score", "pod_group_post_filter"}
-    assert list(POINTS) == [point for point in EXTENSION_POINTS if point not in of_groups]
-    for point in POINTS.values():
-        wire_name = point.metric_name[0].lower() + point.metric_name[1:]
-        assert WIRE_NAMES[point.name] == wire_name
+    of_groups = {name for name, point in POINTS.items() if point.of_groups}
+    assert {*POINTS} == {*EXTENSION_POINTS, *UNNAMED_POINTS}
+    assert of_groups == {"placement_generate", "placement_score", "pod_group_post_filter", *UNNAMED_POINTS}
+    assert [name for name in POINTS if name not in of_groups] == [
+        name for name in EXTENSION_POINTS if name not in of_groups
+    ]
+    for name in EXTENSION_POINTS:
+        metric_name = POINTS[name].metric_name
+        assert WIRE_NAMES[name] == metric_name[0].lower() + metric_name[1:]
 
 
 def test_each_method_is_in_one_protocol_only() -> None:

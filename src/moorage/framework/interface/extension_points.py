@@ -127,7 +127,7 @@ class WatchingPlugin(Protocol):
     watched_kinds: tuple[Kind, ...]
     """The kinds of `moorage.kinds` beside nodes and pods.
 
-    A plugin without this attribute may read all kinds that the default plugins read.
+    A plugin without this attribute may read all kinds that default plugins read in every emulated version.
     """
 
 
@@ -441,12 +441,14 @@ class ExtensionPoint:
     name: as configuration (in camel case) and Python name it.
     protocols: the methods any of which puts a plugin there. optional: further methods of such a plugin.
     may_wait: whether its method may be async, or block.
+    of_groups: whether its method is called for a group of pods, not for a pod.
     """
 
     name: str
     protocols: tuple[type[Any], ...]
     optional: tuple[type[Any], ...] = ()
     may_wait: bool = False
+    of_groups: bool = False
 
     @property
     def metric_name(self) -> str:
@@ -477,10 +479,12 @@ POINTS: Mapping[str, ExtensionPoint] = MappingProxyType(
             ExtensionPoint("post_filter", (PostFilterPlugin,)),
             ExtensionPoint("pre_score", (PreScorePlugin,)),
             ExtensionPoint("score", (ScorePlugin, ScoreNodePlugin), (NormalizeScorePlugin,)),
-            ExtensionPoint("placement_generate", (PlacementGeneratePlugin,)),
-            ExtensionPoint("placement_feasible", (PlacementFeasiblePlugin,)),
-            ExtensionPoint("placement_score", (PlacementScorePlugin,), (NormalizePlacementScorePlugin,)),
-            ExtensionPoint("pod_group_post_filter", (PodGroupPostFilterPlugin,)),
+            ExtensionPoint("placement_generate", (PlacementGeneratePlugin,), of_groups=True),
+            ExtensionPoint("placement_feasible", (PlacementFeasiblePlugin,), of_groups=True),
+            ExtensionPoint(
+                "placement_score", (PlacementScorePlugin,), (NormalizePlacementScorePlugin,), of_groups=True
+            ),
+            ExtensionPoint("pod_group_post_filter", (PodGroupPostFilterPlugin,), of_groups=True),
             ExtensionPoint("reserve", (ReservePlugin,)),
             ExtensionPoint("permit", (PermitPlugin,)),
             ExtensionPoint("pre_bind", (PreBindPlugin,), (PreBindPreFlightPlugin,), may_wait=True),

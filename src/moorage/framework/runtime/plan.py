@@ -56,8 +56,8 @@ class ProfileCalls:
     """All plugin calls of a profile.
 
     enabled: the plugins at each extension point of the configuration, in order.
-    by_method: the same by method, in the order of a pod's life: `reserve` and `unreserve` apart, and the
-        pre-flights of pre-bind.
+    by_method: those called for a pod, by method, in the order of a pod's life: `reserve` and `unreserve`
+        apart, and the pre-flights of pre-bind.
     skipping: the calls of `skips_pod`, where a plugin is enabled at pre-filter and pre-score.
     depending: the calls of `depends_on`.
     outside: the plugins that are not moorage's own.

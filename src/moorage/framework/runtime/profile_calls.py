@@ -39,7 +39,7 @@ def profile_calls(
         for point, refs in chosen.items()
     }
     by_method: dict[str, Calls] = {}
-    for point in POINTS:
+    for point in (name for name, each in POINTS.items() if not each.of_groups):
         if point == "pre_bind":
             by_method["pre_bind_pre_flight"] = make.having(enabled["pre_bind"], "pre_bind_pre_flight")
         by_method[point] = enabled[point]
