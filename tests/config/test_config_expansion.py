@@ -6,9 +6,9 @@ import pytest
 
 from moorage.config.expansion import ExpansionError, expand
 from moorage.config.load import parse_profiles
-from moorage.config.types import EXTENSION_POINTS, PluginRef, Plugins, PluginSet
+from moorage.config.types import EXTENSION_POINTS, UNNAMED_POINTS, PluginRef, Plugins, PluginSet
 
-EVERYTHING = frozenset(EXTENSION_POINTS)
+EVERYTHING = frozenset((*EXTENSION_POINTS, *UNNAMED_POINTS))
 IMPLEMENTED = {
     "All": EVERYTHING,
     "Also": EVERYTHING - {"queue_sort", "placement_generate"},
@@ -44,7 +44,7 @@ def plugins(**points: str) -> Plugins:
 
 
 def test_one_plugin_everywhere() -> None:
-    expected = {point: refs("All") for point in EXTENSION_POINTS}
+    expected = {point: refs("All") for point in EVERYTHING}
     expected["score"] = expected["placement_score"] = refs("All:5")
     assert expand(plugins(multi_point="All:5"), implements) == expected
 

@@ -38,8 +38,7 @@ def expand(
     configures again come first, in the point's order; then the others of `multiPoint`; then the others of the
     point. Plugins at scoring points have their final weight.
     """
-    points = (*EXTENSION_POINTS, *UNNAMED_POINTS)
-    lists = {point: _expand_point(point, plugins, implements) for point in points}
+    lists = {point: _expand_point(point, plugins, implements) for point in EXTENSION_POINTS}
     sorters = len(lists["queue_sort"])
     if sorters != 1:
         raise ExpansionError(
@@ -55,11 +54,17 @@ def expand(
             "at most one placement generate plugin is allowed for profile with scheduler name "
             f'"{scheduler_name}"'
         )
-    expanded = {point: tuple(PluginRef(name=name) for name in names) for point, names in lists.items()}
+    expanded = {point: _unweighted(names) for point, names in lists.items()}
     for point, called in _WEIGHTED.items():
         weights = _weights(point, called, plugins, implements)
         expanded[point] = tuple(PluginRef(name=name, weight=weights[name]) for name in lists[point])
+    for point in UNNAMED_POINTS:
+        expanded[point] = _unweighted(_expand_point(point, plugins, implements))
     return expanded
+
+
+def _unweighted(names: list[str]) -> tuple[PluginRef, ...]:
+    return tuple(PluginRef(name=name) for name in names)
 
 
 def _expand_point(point: str, plugins: Plugins, implements: Implements) -> list[str]:
