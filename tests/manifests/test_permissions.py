@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
+from moorage.client.kinds import POD
+from moorage.client.permissions import Permission
+from moorage.emulation.kubernetes_version import V1_37, KubernetesVersion
+from moorage.framework.interface.handle import Handle
+from moorage.framework.runtime.framework import Framework
+from moorage.manifests.permissions import cluster_permissions
+from moorage.plugins import default_registry
 from moorage_cluster.apiserver.auth.bootstrap_roles import cluster_roles
 from moorage_cluster.apiserver.server_version import DEFAULT_SERVED
+from tests.builders import make_profile
 from tests.manifests.grants import grants
 from tests.manifests.printing import Manifest, printed, the
 
@@ -25,6 +33,9 @@ ALWAYS = {
 BINDING = {"pods/binding": {"create"}}
 DEVICES = {"resourceslices": READING, "deviceclasses": READING}
 CLAIMS = {"persistentvolumes": READING, "persistentvolumeclaims": READING, "storageclasses": READING}
+
+OF_NEWER_VERSIONS = {"devicetaintrules"}
+"""What default plugins read that v1.36 does not serve."""
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, set[str]]]] = {
     "nothing but a queue and a binder": ((), {}),
@@ -51,6 +62,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, set[str]]]] = {
         ("DynamicResources",),
         {
             **DEVICES,
+            "devicetaintrules": READING,
             "resourceclaims": READING | {"get", "create", "patch", "delete"},
             "resourceclaims/status": {"patch"},
             "resourceclaims/binding": {"patch"},
@@ -113,6 +125,20 @@ def test_a_scheduler_that_does_not_preempt_deletes_nothing(tmp_path: Path) -> No
     assert granted(objects).items() >= {"resourceclaims/binding": {"patch"}}.items()
 
 
+@pytest.mark.parametrize(
+    ("version", "deletes"),
+    [
+        pytest.param(V1_37, False, id="no groups"),
+        pytest.param(V1_37.with_gates({"GenericWorkload": True}, schedules_groups=True), True, id="groups"),
+    ],
+)
+def test_preemption_by_groups_deletes_pods(version: KubernetesVersion, deletes: bool) -> None:
+    profile = make_profile("DefaultPreemption", off={"post_filter": ["DefaultPreemption"]})
+    framework = Framework(profile, default_registry(), Handle(version=version))
+    permissions = cluster_permissions([framework])
+    assert (Permission.on(POD, "delete")[0] in permissions) is deletes
+
+
 PLUGIN = """
 from moorage import Action, on
 
@@ -142,7 +168,7 @@ def test_a_plugin_from_outside_may_look_at_everything_and_at_what_it_names(tmp_p
         (grant.what, grant.verb)
         for grant in before
         if grant.verb in READING or grant.what in {**ALWAYS, **BINDING}
-        if (grant.what, grant.verb) != ("pods", "delete")
+        if (grant.what, grant.verb) != ("pods", "delete") and grant.what not in OF_NEWER_VERSIONS
     }
 
 

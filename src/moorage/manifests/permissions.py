@@ -63,11 +63,12 @@ def _of_groups(frameworks: Iterable[Framework]) -> tuple[Permission, ...]:
 
 
 def _written(framework: Framework) -> Iterator[Permission]:
-    for point in POINTS:
-        for call in framework.at(point):
+    has_groups = framework.handle.version.features.generic_workload
+    for name in (name for name, point in POINTS.items() if has_groups or not point.of_groups):
+        for call in framework.at(name):
             plugin = framework.plugins[call.plugin]
             declared = plugin.write_permissions if isinstance(plugin, WritingPlugin) else _UNDECLARED
-            yield from declared.get(point, ())
+            yield from declared.get(name, ())
 
 
 def lease_permissions(name: str) -> list[Permission]:

@@ -71,6 +71,7 @@ class DefaultPreemption:
     watched_kinds: tuple[Kind, ...] = (kinds.POD_DISRUPTION_BUDGET,)
     write_permissions: Mapping[str, tuple[Permission, ...]] = {
         "post_filter": Permission.on(kinds.POD, "delete"),
+        "pod_group_post_filter": Permission.on(kinds.POD, "delete"),
     }
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:

@@ -122,7 +122,11 @@ class DynamicResources:
 
     name = "DynamicResources"
     watched_kinds: tuple[Kind, ...] = DEVICE_KINDS
-    write_permissions: Mapping[str, tuple[Permission, ...]] = {"post_filter": _WRITES, "pre_bind": _WRITES}
+    write_permissions: Mapping[str, tuple[Permission, ...]] = {
+        "post_filter": _WRITES,
+        "pod_group_post_filter": _WRITES,
+        "pre_bind": _WRITES,
+    }
 
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:
         self._handle = handle
