@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,10 +14,12 @@ from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.plugins import DEFAULT_PLUGINS
+from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS
 from moorage.queue.cluster_events import Action, ClusterEvent, Interest, Resource, on
 from moorage.scheduler.event_handlers import RESOURCES, EventHandlers
+from moorage.scheduler.measured_events import time_events
 from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS, CustomObject, needed_kinds
+from moorage.services.metrics import Metrics
 from tests.builders import make_framework
 from tests.framework.helpers import framework_of
 from tests.scheduler.plugins import profile, registry_with
@@ -43,17 +46,18 @@ DEFINITION: dict[str, Any] = {
         ],
     },
 }
+ALWAYS_WATCHED = {Resource.NODE, Resource.POD, Resource.ASSIGNED_POD, Resource.UNSCHEDULED_POD}
 DEFINITIONS = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", False
 )
 
 
-@pytest.mark.parametrize("plugin", DEFAULT_PLUGINS, ids=lambda plugin: plugin.name)
+@pytest.mark.parametrize("plugin", [*DEFAULT_PLUGINS, *GROUP_PLUGINS], ids=lambda plugin: plugin.name)
 def test_every_default_plugin_declares_the_kinds_of_its_events(plugin: Any) -> None:
     made = make_framework(plugin.name).plugins[plugin.name]
     named = {str(interest.event.resource) for interest in getattr(made, "events", tuple)()}
     declared = {str(RESOURCES[kind.name]) for kind in plugin.watched_kinds if kind.name in RESOURCES}
-    assert named <= {Resource.NODE, Resource.POD, *declared}
+    assert named <= {*ALWAYS_WATCHED, *declared}
 
 
 class DeclaresNothing:
@@ -174,3 +178,24 @@ def test_a_taint_rule_that_comes_or_goes_is_an_update_of_slices() -> None:
         handlers.other(cast(Any, type), rule, before)
         assert len(cache.objects.of(DeviceTaintRule)) == (type != "DELETED")
     assert queue.labels == ["resource.k8s.io/ResourceSliceUpdate"] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        pytest.param(kinds.RESOURCE_CLAIM, "resource.k8s.io/ResourceClaimAdd", id="claim"),
+        pytest.param(kinds.DEVICE_TAINT_RULE, "resource.k8s.io/ResourceSliceUpdate", id="taint rule"),
+        pytest.param(kinds.POD_GROUP, "scheduling.k8s.io/PodGroupAdd", id="group"),
+        pytest.param(
+            kinds.COMPOSITE_POD_GROUP, "scheduling.k8s.io/CompositePodGroupAdd", id="composite group"
+        ),
+        pytest.param(WIDGETS, "widgets.v1.example.comAdd", id="custom"),
+        pytest.param(kinds.NAMESPACE, "", id="no pod waits for it"),
+    ],
+)
+def test_the_time_of_an_event_is_measured_under_its_label(kind: Kind, label: str) -> None:
+    metrics = Metrics()
+    informer = cast(Any, SimpleNamespace(kind=kind, listeners=[lambda type, obj, before: None]))
+    time_events([informer], metrics)
+    informer.listeners[0]("ADDED", object(), None)
+    assert [*metrics.event_handling_duration.cells] == [(label,)] * bool(label)

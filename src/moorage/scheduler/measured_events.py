@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Final
 
+from moorage.api.decode import KINDS
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.client import kinds
@@ -19,7 +20,6 @@ from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.queue.cluster_events import ASSIGNED_POD_ADD
 from moorage.queue.event_of_change import PodEvents, node_events
 from moorage.scheduler.event_handlers import RESOURCES
-from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS
 from moorage.services.metric_values import Distribution
 from moorage.services.metrics import Metrics
 
@@ -29,7 +29,6 @@ Labels = Callable[[EventType, Any, Any | None], Iterable[str]]
 INFORMERS: Final = "kube-scheduler"
 """What metrics call the informers of this process."""
 _ACTIONS: Final = {"ADDED": "Add", "MODIFIED": "Update", "DELETED": "Delete"}
-_KNOWN: Final = {kinds.NODE, kinds.POD, *WATCHED_BY_DEFAULT_PLUGINS}
 _ASSIGNED_UPDATE: Final = "AssignedPodUpdate"
 
 
@@ -65,14 +64,16 @@ def _labels_of(kind: Kind, version: KubernetesVersion) -> Labels:
         return _PodLabels(PodEvents(version.target_pod_events))
     if kind == kinds.NODE:
         return _of_node
-    if kind in _KNOWN:
+    if kind.name in KINDS:
         resource = RESOURCES.get(kind.name)
         if resource is None:
             return lambda type, obj, before: ()
         name = str(resource)
     else:
         name = f"{kind.plural}.{kind.version}.{kind.group}"
-    by_type = {type: (f"{name}{action}",) for type, action in _ACTIONS.items()}
+    # A rule that comes or goes is an update of the slices whose devices it taints.
+    actions = dict.fromkeys(_ACTIONS, "Update") if kind == kinds.DEVICE_TAINT_RULE else _ACTIONS
+    by_type = {type: (f"{name}{action}",) for type, action in actions.items()}
     return lambda type, obj, before: by_type[type]
 
 

@@ -1,8 +1,8 @@
 """Which kinds of objects have informers: those that the enabled plugins declare, and no more.
 
 Nodes and pods always have one. Other kinds are those in `watched_kinds` of the enabled plugins; a plugin
-without that attribute may read all kinds that the default plugins read. Kinds without a type here
-(`plural.version.group`) have an informer if a plugin names them among its events.
+without that attribute may read all kinds that default plugins read in every version. Kinds without a type
+here (`plural.version.group`) have an informer if a plugin names them among its events.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from moorage.queue.queueing_rules import watched_actions
 WATCHED_BY_DEFAULT_PLUGINS: Final = tuple(
     dict.fromkeys(kind for plugin in DEFAULT_PLUGINS for kind in plugin.watched_kinds)
 )
-"""The kinds beside nodes and pods that any default plugin reads, each once."""
+"""The kinds beside nodes and pods that any default plugin reads in every emulated version, each once."""
 _KNOWN_RESOURCES: Final = frozenset(str(resource) for resource in Resource)
 
 
