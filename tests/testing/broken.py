@@ -238,6 +238,11 @@ class RefusesPodsSilently(Named):
         return unschedulable()
 
 
+class RefusesWithBlanks(Named):
+    def post_filter(self, cycle: Any, pod: Any, nodes: Any, diagnosis: Any) -> Status:
+        return unschedulable(" ")
+
+
 # score-answers
 
 

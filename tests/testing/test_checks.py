@@ -66,6 +66,7 @@ BREACHES: dict[str, dict[type[Any], str]] = {
         broken.RefusesSilently: "filter refused n0 without a reason",
         broken.RefusesNodesSilently: "filter_node refused n0 without a reason",
         broken.RefusesPodsSilently: "pre_filter refused a pod without a reason",
+        broken.RefusesWithBlanks: "post_filter refused a pod without a reason",
     },
     "score-answers": {
         broken.ScoresOneNode: "scores of shape (1,) for 3 nodes",
