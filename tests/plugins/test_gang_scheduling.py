@@ -80,6 +80,7 @@ def test_parts_of_a_composite_group_wait_for_each_other() -> None:
 @pytest.mark.parametrize(
     ("scheduled", "remaining", "code"),
     [(0, 1, Code.UNSCHEDULABLE), (0, 2, Code.WAIT), (1, 1, Code.WAIT), (2, 0, None), (3, 1, None)],
+    ids=["too few are left", "all are left", "one is left", "just enough", "more than enough"],
 )
 def test_a_placement_is_feasible_when_enough_have_nodes(scheduled: int, remaining: int, code: Code) -> None:
     scene, needed = GangScene(), gang(2)
