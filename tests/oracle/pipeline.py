@@ -21,6 +21,7 @@ from tests.oracle.simple import (
     NodePorts,
     NodeUnschedulable,
     TaintToleration,
+    VolumeBinding,
 )
 from tests.oracle.topology_spread import PodTopologySpread
 
@@ -31,6 +32,7 @@ ORACLE_PLUGINS: tuple[type[OraclePlugin], ...] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeBinding,
     PodTopologySpread,
     InterPodAffinity,
     DynamicResources,

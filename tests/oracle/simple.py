@@ -106,6 +106,13 @@ class NodeDeclaredFeatures(OraclePlugin):
         return None
 
 
+class VolumeBinding(OraclePlugin):
+    """Pods without volume claims are all the same to it; other pods are no part of these tests."""
+
+    name = "VolumeBinding"
+    scores = True
+
+
 class DynamicResources(OraclePlugin):
     """Pods without device claims are all the same to it; other pods are no part of these tests."""
 

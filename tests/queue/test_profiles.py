@@ -80,7 +80,7 @@ REGISTERED: dict[str, dict[Resource, Action]] = {
     },
     "DynamicResources": {
         Resource.NODE: Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE,
-        Resource.RESOURCE_CLAIM: ADDED_OR_UPDATED,
+        Resource.RESOURCE_CLAIM: ADDED_OR_UPDATED | Action.DELETE,
         Resource.POD: Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
         Resource.DEVICE_CLASS: ADDED_OR_UPDATED,
         Resource.RESOURCE_SLICE: ADDED_OR_UPDATED,
@@ -93,7 +93,7 @@ REGISTERED: dict[str, dict[Resource, Action]] = {
         Resource.POD: Action.UPDATE,
     },
 }
-"""As kube-scheduler v1.36 registers them with queueing hints on, which is its default."""
+"""As kube-scheduler v1.37 registers them; pods that are assigned, unscheduled or the target are one here."""
 
 
 def default_framework(handle: Handle | None = None) -> Framework:

@@ -335,7 +335,7 @@ def test_the_configuration_has_every_weight_and_point() -> None:
     assert points["multiPoint"] == {"enabled": [{"name": "A", "weight": 0}, {"name": "B", "weight": 2}]}
     assert points["score"] == {"disabled": [{"name": "C", "weight": 0}]}
     assert points["preEnqueue"] == {}
-    assert len(points) == 15
+    assert len(points) == 16
     assert shown["clientConnection"] == {
         "kubeconfig": "",
         "acceptContentTypes": "",

@@ -109,7 +109,10 @@ def test_the_least_important_pods_go_and_the_rest_is_spared() -> None:
         boss("1"), small("a"), running("low", "a", priority=1), running("mid", "a", priority=2)
     )
     assert (result.nominated_node, victims(result)) == ("a", ["low"])
-    assert message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert message == (
+        "0/1 nodes are available: 1 Insufficient cpu. "
+        "preemption: found a potential placement for pod on node a, preempting 1 victims"
+    )
 
 
 @pytest.mark.parametrize(

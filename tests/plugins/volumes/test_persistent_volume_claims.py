@@ -25,7 +25,7 @@ def test_all_plugins_together_look_up_each_object_once(lookups: list[str]) -> No
     snapshot = cache.snapshot()
     lookups.clear()
     assert Engine(seed=0).decide(framework, pod_with("c"), snapshot).node == "n"
-    assert sorted(lookups) == ["c", "v"]
+    assert sorted(lookups) == ["c", "csi.example.com", "v"]
 
 
 def test_what_exists_of_claims_and_their_volumes() -> None:
