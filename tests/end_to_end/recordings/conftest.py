@@ -13,7 +13,9 @@ from tests.run.running import scheduler_kubeconfig
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with start_server(tmp_path_factory.mktemp("recordings"), "--authorization", "RBAC", "--emulated-version", "1.36") as running:
+    with start_server(
+        tmp_path_factory.mktemp("recordings"), "--authorization", "RBAC", "--emulated-version", "1.36"
+    ) as running:
         yield running
 
 

@@ -20,7 +20,7 @@ from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import Code, Status
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
-from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, NEWER_RULES, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import NEWER_RULES, OLDER_RULES, DeviceRules
 from moorage.sim.cache_effects import CacheEffects
 from tests.builders import Manifest, make, make_pod
 

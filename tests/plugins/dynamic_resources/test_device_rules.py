@@ -10,7 +10,7 @@ from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.framework.interface.status import PluginError, unschedulable
 from moorage.plugins.dynamic_resources.plugin import CANNOT_ALLOCATE, INVALID_POOLS, NO_HELP, NOTHING_TO_DO
-from moorage.plugins.dynamic_resources.structured.device_rules import OLDER_RULES, NEWER_RULES, DeviceRules
+from moorage.plugins.dynamic_resources.structured.device_rules import NEWER_RULES, OLDER_RULES, DeviceRules
 from tests.builders import make, make_node, make_pod
 from tests.plugins.dynamic_resources.device_objects import (
     DRIVER,
@@ -108,7 +108,9 @@ def test_compatibility_groups_make_a_pool_incomplete() -> None:
     some, everything = claim("c", request("r", asking())), claim("c", request("r", asking(None)))
     assert answer(OLDER_RULES, *objects, some) == ""
     assert answer(NEWER_RULES, *objects, some) == CANNOT_ALLOCATE
-    assert "resource pool gpu.example.com/p is currently being updated" in answer(NEWER_RULES, *objects, everything)
+    assert "resource pool gpu.example.com/p is currently being updated" in answer(
+        NEWER_RULES, *objects, everything
+    )
 
 
 def test_invalid_counters_concern_the_nodes_they_select() -> None:
@@ -173,7 +175,10 @@ def test_a_taint_rule_that_is_gone_taints_nothing() -> None:
 
 
 def test_taint_rules_are_watched_where_they_count() -> None:
-    watched = [{kind.name for kind in Scene(rules=rules).plugin.watched_kinds} for rules in (OLDER_RULES, NEWER_RULES)]
+    watched = [
+        {kind.name for kind in Scene(rules=rules).plugin.watched_kinds}
+        for rules in (OLDER_RULES, NEWER_RULES)
+    ]
     assert watched[1] - watched[0] == {"DeviceTaintRule"}
 
 
@@ -208,7 +213,9 @@ def test_settings_for_all_requests_name_none(
 def test_errors_of_selectors_name_the_device() -> None:
     missing = claim("c", request("r", asking(1, f'device.attributes["{DRIVER}"].none == 1')))
     objects = (pool_slice("p", "d"), missing)
-    assert "claim default/c: selector #0: CEL runtime error: no such key: none" in answer(OLDER_RULES, *objects)
+    assert "claim default/c: selector #0: CEL runtime error: no such key: none" in answer(
+        OLDER_RULES, *objects
+    )
     assert (
         "claim default/c: selector #0 on device gpu.example.com/p/d: CEL runtime error: no such key: none. "
         "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() "
