@@ -19,6 +19,7 @@ from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, EVENT, LEASE
 from moorage.config.load import default_config
 from moorage.config.types import Extender, PluginRef, Plugins, PluginSet
+from moorage.emulation.kubernetes_version import V1_36, V1_37, KubernetesVersion
 from moorage.http.certificates import load_or_make
 from moorage.http.client_transport import Endpoint, HttpTransport
 from moorage.http.errors import ConnectionFailed, RequestError
@@ -75,7 +76,7 @@ class Scene:
             {
                 **endpoint_routes("healthz", [PING], self.metrics),
                 **metric_routes(self.metrics, lambda: [a_pod()], lambda: self.leads),
-                **config_routes(default_config),
+                **config_routes(default_config, V1_37),
                 "/debug/queue": _show_path,
                 "/debug/below/": _show_path,
             },
@@ -313,8 +314,11 @@ def test_the_bootstrap_roles_are_enough() -> None:
 # -- /configz
 
 
-def test_the_configuration_has_every_weight_and_point() -> None:
-    config = default_config()
+@pytest.mark.parametrize(("version", "number_of_points"), [(V1_36, 15), (V1_37, 16)], ids=["1.36", "1.37"])
+def test_the_configuration_has_every_weight_and_point(
+    version: KubernetesVersion, number_of_points: int
+) -> None:
+    config = default_config(version)
     [profile] = config.profiles
     plugins = Plugins(
         multi_point=PluginSet(enabled=(PluginRef(name="A"), PluginRef(name="B", weight=2))),
@@ -325,7 +329,7 @@ def test_the_configuration_has_every_weight_and_point() -> None:
         profiles=(replace(profile, plugins=plugins),),
         extenders=(Extender(url_prefix="http://x", filter_verb="filter"),),
     )
-    shown = configz(config)["componentconfig"]
+    shown = configz(config, version)["componentconfig"]
     assert (shown["apiVersion"], shown["kind"]) == (
         "kubescheduler.config.k8s.io/v1",
         "KubeSchedulerConfiguration",
@@ -335,7 +339,7 @@ def test_the_configuration_has_every_weight_and_point() -> None:
     assert points["multiPoint"] == {"enabled": [{"name": "A", "weight": 0}, {"name": "B", "weight": 2}]}
     assert points["score"] == {"disabled": [{"name": "C", "weight": 0}]}
     assert points["preEnqueue"] == {}
-    assert len(points) == 16
+    assert len(points) == number_of_points
     assert shown["clientConnection"] == {
         "kubeconfig": "",
         "acceptContentTypes": "",

@@ -168,7 +168,7 @@ def scheduler_routes(
     return {
         **shown,
         **{path: handlers.in_loop(handler) for path, handler in in_loop.items()},
-        **config_routes(config),
+        **config_routes(config, metrics.version),
         **(verbosity_routes() if config().enable_profiling else {}),
     }
 

@@ -6,21 +6,28 @@ again (`config.manifest`) leaves out empty fields.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from moorage.api.manifests import Manifest
 from moorage.config.manifest import to_manifest
 from moorage.config.types import WIRE_NAMES, SchedulerConfiguration
+from moorage.emulation.kubernetes_version import KubernetesVersion
 
 _NAME: Final = "componentconfig"
 
 
-def configz(config: SchedulerConfiguration) -> Manifest:
+def configz(config: SchedulerConfiguration, version: KubernetesVersion) -> Manifest:
     """The document at `/configz`."""
     document = to_manifest(config)
     connection = document["clientConnection"]
     document["clientConnection"] = {"kubeconfig": "", "acceptContentTypes": "", **connection}
-    document["profiles"] = [_profile(profile) for profile in document["profiles"]]
+    points = [
+        name
+        for point, name in WIRE_NAMES.items()
+        if point != "pod_group_post_filter" or version.pod_group_post_filter
+    ]
+    document["profiles"] = [_profile(profile, points) for profile in document["profiles"]]
     if config.extenders:
         document["extenders"] = [_extender(extender) for extender in document["extenders"]]
     if not config.delay_cache_until_active:
@@ -28,9 +35,9 @@ def configz(config: SchedulerConfiguration) -> Manifest:
     return {_NAME: document}
 
 
-def _profile(profile: Manifest) -> Manifest:
+def _profile(profile: Manifest, points: Iterable[str]) -> Manifest:
     plugins = profile.get("plugins", {})
-    shown = {point: _plugin_set(plugins.get(point, {})) for point in WIRE_NAMES.values()}
+    shown = {point: _plugin_set(plugins.get(point, {})) for point in points}
     return {**profile, "plugins": shown}
 
 

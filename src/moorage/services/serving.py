@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from moorage.api.pod import Pod
 from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.http.server import HttpServer, listen
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
@@ -137,11 +138,13 @@ def verbosity_routes() -> dict[str, Handler]:
     return {"/debug/flags/v": put}
 
 
-def config_routes(config: Callable[[], SchedulerConfiguration]) -> dict[str, Handler]:
+def config_routes(
+    config: Callable[[], SchedulerConfiguration], version: KubernetesVersion
+) -> dict[str, Handler]:
     """`/configz`: the configuration in force."""
 
     async def show(request: Request) -> Response:
-        return responses.document(configz(config()))
+        return responses.document(configz(config(), version))
 
     return {"/configz": show}
 
