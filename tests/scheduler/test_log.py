@@ -20,6 +20,8 @@ from moorage.queue import queue_log
 from moorage.scheduler import event_handlers as handlers
 from moorage.scheduler import pod_status_writer as statuses
 from moorage.scheduler import schedule_one as cycles
+from moorage.scheduler.debugging import plugins_view
+from tests.builders import make_framework
 from tests.client.faults import refusal
 from tests.logs import LogFormat, without_heads, written
 from tests.scheduler.plugins import Diary, profile, registry_with
@@ -442,3 +444,13 @@ def test_no_line_shows_a_token() -> None:
     [(token, said)] = logged
     assert "Successfully bound" in said
     assert token not in said
+
+
+def test_the_list_of_plugins_has_the_weights_of_scores_and_placement_scores() -> None:
+    shown = plugins_view(make_framework("NodeResourcesFit", "NodeName"))
+    weighted, unweighted = (
+        {"Name": "NodeResourcesFit", "Weight": 1},
+        {"Name": "NodeResourcesFit", "Weight": 0},
+    )
+    assert shown["Score"]["Enabled"] == shown["PlacementScore"]["Enabled"] == [weighted]
+    assert unweighted in shown["Filter"]["Enabled"]

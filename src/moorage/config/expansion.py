@@ -19,7 +19,8 @@ _MAX_TOTAL_SCORE = (1 << 63) - 1
 Implements = Callable[[str, str], bool]
 """Whether a plugin (by name) implements an extension point; KeyError if there is no such plugin."""
 
-_WEIGHTED = {"score": "score", "placement_score": "placement score"}
+WEIGHTED_POINTS = {"score": "score", "placement_score": "placement score"}
+"""The extension points where plugins have weights, and what error messages call them."""
 
 
 class ExpansionError(InputError):
@@ -55,7 +56,7 @@ def expand(
             f'"{scheduler_name}"'
         )
     expanded = {point: _unweighted(names) for point, names in lists.items()}
-    for point, called in _WEIGHTED.items():
+    for point, called in WEIGHTED_POINTS.items():
         weights = _weights(point, called, plugins, implements)
         expanded[point] = tuple(PluginRef(name=name, weight=weights[name]) for name in lists[point])
     for point in UNNAMED_POINTS:

@@ -10,6 +10,7 @@ from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.client.kinds import NODE, POD
 from moorage.cluster.cache import Cache
+from moorage.config.expansion import WEIGHTED_POINTS
 from moorage.config.types import EXTENSION_POINTS
 from moorage.framework.interface.status import point_name
 from moorage.framework.runtime.framework import Framework
@@ -127,7 +128,7 @@ def plugins_view(framework: Framework) -> dict[str, Any]:
 
 
 def _enabled(framework: Framework, point: str) -> list[dict[str, Any]]:
-    is_weighted = point == "score"
+    is_weighted = point in WEIGHTED_POINTS
     return [
         {"Name": step.plugin, "Weight": step.weight if is_weighted else 0} for step in framework.at(point)
     ]
