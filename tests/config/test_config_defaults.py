@@ -24,6 +24,7 @@ from moorage.config.duration import Duration
 from moorage.config.load import default_config, parse_config, parse_profiles
 from moorage.config.types import API_VERSION, KIND, PluginRef, Plugins, PluginSet
 from moorage.emulation.kubernetes_version import V1_36, V1_37, KubernetesVersion
+from moorage.plugins import default_registry
 
 CPU_AND_MEMORY = (ResourceSpec(name="cpu", weight=1), ResourceSpec(name="memory", weight=1))
 
@@ -88,6 +89,7 @@ def test_feature_gates_change_the_end_of_the_list(version: KubernetesVersion, en
     enabled = default_plugins(version).multi_point.enabled
     assert enabled[-len(refs(end)) :] == refs(end)
     assert len(enabled) == len(refs(UPSTREAM_PLUGINS)) - 2 + len(refs(end))
+    assert {ref.name for ref in enabled} <= set(default_registry())
 
 
 def test_default_values() -> None:

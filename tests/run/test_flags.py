@@ -137,14 +137,6 @@ WRONG = {
         ("--feature-gates=DynamicResourceAllocation=false",),
         "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
     ),
-    "gates for plugins that do not exist": (
-        (
-            "--emulated-version=1.36",
-            "--feature-gates=GenericWorkload=true,GangScheduling=true",
-            "--master=http://127.0.0.1:1",
-        ),
-        "there is no plugin GangScheduling",
-    ),
     "a gate of another version": (
         ("--emulated-version=1.37", "--feature-gates=GangScheduling=true"),
         "unrecognized feature gate: GangScheduling",
