@@ -12,6 +12,7 @@ from moorage.client.kinds import (
     DEVICE_CLASS,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
+    POD_GROUP,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
     STORAGE_CLASS,
@@ -60,6 +61,19 @@ async def schedules_where_watches_do_not_list(harness: RoleHarness, objects: lis
 
 async def records_scheduled_event(harness: RoleHarness, objects: list[Manifest]) -> bool:
     return await schedules(harness, objects) and len(await harness.events("Scheduled")) == 1
+
+
+async def warns_on_ignored_groups(harness: RoleHarness, objects: list[Manifest]) -> bool:
+    """A group that is not scheduled as one says so."""
+    harness.schedules(objects)
+    group = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"basic": {}}}}
+    group |= {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.name}
+    await harness.client.create(POD_GROUP, "default", group)
+    await harness.add_node("n1")
+    await harness.add_pod("p", schedulingGroup={"podGroupName": "g"}, **OURS)
+    await harness.passes(3)
+    told = await harness.events("PodGroupIgnored")
+    return any(event["involvedObject"]["kind"] == "PodGroup" for event in told)
 
 
 async def counts_failed_attempts(harness: RoleHarness, objects: list[Manifest]) -> bool:

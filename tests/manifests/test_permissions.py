@@ -27,6 +27,7 @@ ALWAYS = {
     "pods": READING | {"get"},
     "pods/status": {"patch"},
     "events": {"create", "patch"},
+    "podgroups": {"get"},
     "tokenreviews": {"create"},
     "subjectaccessreviews": {"create"},
 }
@@ -129,7 +130,7 @@ def test_a_scheduler_that_does_not_preempt_deletes_nothing(tmp_path: Path) -> No
     ("version", "deletes"),
     [
         pytest.param(V1_37, False, id="no groups"),
-        pytest.param(V1_37.with_gates({"GenericWorkload": True}, schedules_groups=True), True, id="groups"),
+        pytest.param(V1_37.with_gates({"GenericWorkload": True}), True, id="groups"),
     ],
 )
 def test_preemption_by_groups_deletes_pods(version: KubernetesVersion, deletes: bool) -> None:
@@ -137,6 +138,15 @@ def test_preemption_by_groups_deletes_pods(version: KubernetesVersion, deletes: 
     framework = Framework(profile, default_registry(), Handle(version=version))
     permissions = cluster_permissions([framework])
     assert (Permission.on(POD, "delete")[0] in permissions) is deletes
+
+
+def test_a_scheduler_of_groups_follows_them_and_writes_their_conditions() -> None:
+    objects = printed("--feature-gates", "GenericWorkload=true")
+    assert granted(objects)["podgroups"] == READING
+    assert granted(objects)["podgroups/status"] == {"patch"}
+    assert "compositepodgroups" not in granted(objects)
+    container = the(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    assert "--feature-gates=GenericWorkload=true" in container["args"]
 
 
 PLUGIN = """

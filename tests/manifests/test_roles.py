@@ -26,6 +26,7 @@ SHOWN_BY: dict[tuple[str, str], Operation] = {
     ("resourceclaims", "patch"): deeds.gives_a_device,
     ("resourceclaims/status", "patch"): deeds.gives_a_device,
     ("resourceclaims/binding", "patch"): deeds.gives_a_device,
+    ("podgroups", "get"): deeds.warns_on_ignored_groups,
     ("tokenreviews", "create"): deeds.shows_metrics,
     ("subjectaccessreviews", "create"): deeds.shows_metrics,
     ("/metrics", "get"): deeds.shows_metrics,

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api.pod_groups import CompositePodGroup
+from moorage.api.pod_groups import CompositePodGroup, key_of
 from moorage.cluster.cache import Cache
-from moorage.cluster.pod_groups import key_of
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes

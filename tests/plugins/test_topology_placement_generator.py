@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from moorage.api.base import Object
 from moorage.api.decode import convert
-from moorage.api.pod_groups import PodGroup
+from moorage.api.pod_groups import PodGroup, key_of
 from moorage.cluster.cache import Cache
-from moorage.cluster.pod_groups import key_of
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.nodes import Nodes
