@@ -9,6 +9,7 @@ from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey
 from moorage.engine.decision import Decision, refusal_at_a_node
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.effects import EvictPods
 from moorage.framework.interface.pod_groups import (
     Assignment,
     Placement,
@@ -128,6 +129,20 @@ class GroupResult:
         return next((member for member in tried if not member.is_placed), None)
 
     @property
+    def outcome(self) -> str:
+        """How the cycle ended, in one word."""
+        if self.status.is_success:
+            return "Scheduled"
+        if self.status.is_error:
+            return "Error"
+        return "WaitingOnPreemption" if self.is_waiting_on_preemption else "Unschedulable"
+
+    @property
+    def message(self) -> str:
+        """The message of the group's condition."""
+        return self.status.quoted if self.status.is_error else self.status.message
+
+    @property
     def assignments(self) -> list[Assignment]:
         """The members that have nodes."""
         return [each for member in self.members if (each := member.assignment) is not None]
@@ -152,6 +167,12 @@ class GroupDecision:
     def result(self) -> GroupResult:
         """The root's result."""
         return self.results[self.root.key]
+
+    @property
+    def victims(self) -> list[Pod]:
+        """The pods that are evicted for the group."""
+        effects = () if self.post_filter is None else self.post_filter.effects
+        return [victim for each in effects if isinstance(each, EvictPods) for victim in each.victims]
 
     def leaves(self) -> Sequence[GroupResult]:
         """The results of the PodGroups, in order."""

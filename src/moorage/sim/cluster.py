@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from random import Random
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -13,20 +14,26 @@ from moorage.api.decode import InputError
 from moorage.api.pod import Pod
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
-from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
+from moorage.engine.group_choices import GroupChoices
+from moorage.engine.group_cycle import GroupCycle
+from moorage.engine.group_result import GroupDecision
+from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.framework.extenders.extenders import Extenders
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.extension_points import PostFilterResult
 from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.pod_groups import PodGroupInfo
 from moorage.framework.interface.status import Code, PluginError, Status
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.profiles import Profiles
 from moorage.sim.cache_effects import CacheEffects
+
+T = TypeVar("T")
 
 
 class SimulatedCluster:
@@ -46,6 +53,7 @@ class SimulatedCluster:
         version: KubernetesVersion = DEFAULT_VERSION,
     ) -> None:
         self.cache = Cache(objects)
+        self._has_placements = version.features.topology_aware_workload_scheduling
         self._effects = CacheEffects(self.cache)
         handle = Handle(
             self.cache.objects,
@@ -71,20 +79,24 @@ class SimulatedCluster:
             )
         return framework
 
+    def gate(self, pod: Pod) -> str:
+        """Why a pod does not enter the queue; empty if it does."""
+        try:
+            status = self.framework_of(pod).pre_enqueue(pod)
+        except PluginError as error:
+            return str(error)
+        return "" if status is None else status.message
+
     def decide(self, pod: Pod, cycle: CycleState) -> Decision:
         """The decision for a pod in the current state; nothing changes."""
-        framework, snapshot = self.framework_of(pod), self.cache.snapshot()
-        if framework.handle.extenders:
-            return asyncio.run(self._decide_pausing(framework, pod, snapshot, cycle))
-        return self.engine.decide(framework, pod, snapshot, cycle)
+        framework = self.framework_of(pod)
+        return _run(framework, self.engine.decide_async(framework, pod, self.cache.snapshot(), cycle))
 
-    async def _decide_pausing(
-        self, framework: Framework, pod: Pod, snapshot: Snapshot, cycle: CycleState
-    ) -> Decision:
-        try:
-            return await self.engine.decide_async(framework, pod, snapshot, cycle)
-        finally:
-            await framework.handle.extenders.close()
+    def decide_group(self, group: PodGroupInfo, choices: GroupChoices) -> GroupDecision:
+        """The decision for a group with pending members in the current state; nothing changes."""
+        framework = self.framework_of(next(group.all_pods()))
+        cycle = GroupCycle(self.engine, framework, self.cache, choices, has_placements=self._has_placements)
+        return _run(framework, cycle.decide(group))
 
     def bind(self, pod: Pod, node: str, cycle: CycleState) -> Status:
         """Bind a pod to a node, with its volumes and devices. A failure changes nothing."""
@@ -117,6 +129,20 @@ class SimulatedCluster:
         """Remove a pod by namespace and name, with any uid."""
         for pod in [each for each in self.cache.pods() if each.key == key]:
             self.cache.remove_pod(pod)
+
+
+def _run(framework: Framework, deciding: Coroutine[Any, Any, T]) -> T:
+    """The result of a cycle, which pauses only where extenders are called."""
+    if not framework.handle.extenders:
+        return run_without_suspending(deciding)
+    return asyncio.run(_then_close(framework.handle.extenders, deciding))
+
+
+async def _then_close(extenders: Extenders, deciding: Coroutine[Any, Any, T]) -> T:
+    try:
+        return await deciding
+    finally:
+        await extenders.close()
 
 
 async def _binding_cycle(framework: Framework, pod: Pod, node: str, cycle: CycleState) -> Status:

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Final
 
-from msgspec.structs import replace
-
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import (
-    INITIALLY_SCHEDULED,
-    CompositePodGroup,
-    Group,
-    GroupKey,
-    PodGroup,
-    group_of,
-    key_of,
-)
-from moorage.engine.group_choices import GroupChoices, RandomChoices
-from moorage.engine.group_cycle import GroupCycle
+from moorage.api.pod_groups import INITIALLY_SCHEDULED, CompositePodGroup, Group, GroupKey, PodGroup, key_of
+from moorage.engine.group_choices import RandomChoices
 from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message
 from moorage.engine.group_validation import group_problem
-from moorage.engine.run_without_suspending import run_without_suspending
-from moorage.framework.interface.effects import EvictPods
 from moorage.framework.interface.pod_groups import PodGroupInfo
 from moorage.framework.interface.status import Code
 from moorage.sim.cluster import SimulatedCluster
@@ -39,30 +25,21 @@ from moorage.sim.group_recording import (
     RecordedCycle,
     RecordedResult,
 )
+from moorage.sim.pending_groups import PendingGroups
 
 _SEVERAL_DOMAINS: Final = "more than 1 domain found for pod group: "
-
-
-@dataclass(slots=True, eq=False)
-class _Member:
-    """A pod without a node, and how often it was tried."""
-
-    pod: Pod
-    attempts: int = 0
 
 
 class GroupReplay:
     """The groups of a recorded cluster."""
 
-    def __init__(self, cluster: SimulatedCluster, family: str, name: str, *, has_placements: bool) -> None:
+    def __init__(self, cluster: SimulatedCluster, family: str, name: str) -> None:
         self._cluster = cluster
         self._cache = cluster.cache
         self._groups = cluster.cache.pod_groups
         self._family = family
         self._name = name
-        self._has_placements = has_placements
-        self._pending: dict[str, _Member] = {}
-        """Members without a node, by namespace and name, in order of arrival."""
+        self._pending = PendingGroups(cluster)
         self._messages: dict[str, str | None] = {}
         self._conditions = GroupConditions(self._groups)
         self._victims: list[str] = []
@@ -71,7 +48,7 @@ class GroupReplay:
         """Objects were deleted."""
         for item in items:
             if isinstance(item, Pod):
-                self._pending.pop(item.key, None)
+                self._pending.discard(item.key)
                 self._groups.remove(item)
             elif isinstance(item, Group):
                 self._conditions.forget(key_of(item))
@@ -80,8 +57,7 @@ class GroupReplay:
         """Apply a step, and compare what follows."""
         before = set(self._pending)
         for pod in step.pods:
-            self._groups.add(pod)
-            self._pending[pod.key] = _Member(pod)
+            self._pending.add(pod)
         concerned = before | set(self._pending)
         self._messages, self._victims = {}, []
         self._conditions.catch_up()
@@ -103,48 +79,31 @@ class GroupReplay:
         if root is None:
             yield differ("group", recorded.group, None)
             return
-        if gated := self._gate(root):
+        info = self._pending.info(root)
+        if gated := self._pending.gate(info):
             yield differ("gated", None, gated)
-        info = self._info(root)
-        for pod in info.all_pods():
-            self._pending[pod.key].attempts += 1
+        self._pending.begin_attempt(info)
         follower = RecordedChoices(recorded, differ)
-        decision = self._decide(info, follower)
+        decision = self._cluster.decide_group(info, follower)
         yield from follower.differences
         yield from self._compare_results(recorded, decision, differ)
         yield from self._apply(recorded, decision, expect, differ)
         if not decision.result.status.is_success:
             self._conditions.catch_up()
 
-    def _decide(self, info: PodGroupInfo, choices: GroupChoices) -> GroupDecision:
-        pod = next(info.all_pods())
-        cycle = GroupCycle(
-            self._cluster.engine,
-            self._cluster.framework_of(pod),
-            self._cache,
-            choices,
-            has_placements=self._has_placements,
-        )
-        return run_without_suspending(cycle.decide(info))
-
     def _idle(self, differ: Differ) -> Iterator[Difference]:
         """No cycle is recorded: no group may get a node or preempt."""
-        roots = dict.fromkeys(
-            root
-            for member in self._pending.values()
-            if (key := group_of(member.pod)) is not None and (root := self._groups.root_of(key)) is not None
-        )
-        for root in roots:
-            if self._gate(root):
+        for root in self._pending.roots():
+            info = self._pending.info(root)
+            if self._pending.gate(info):
                 continue
-            info = self._info(root)
             problem = group_problem(
                 info, self._groups.scheduled(root), has_policy=self._groups.has_preemption_policy
             )
             if problem:
                 self._refuse(info, problem)
                 continue
-            decision = self._decide(info, RandomChoices(Random(0)))
+            decision = self._cluster.decide_group(info, RandomChoices(Random(0)))
             if decision.result.status.is_success or decision.result.is_waiting_on_preemption:
                 yield differ("cycle", None, f"{root}: {decision.result.status.message or 'scheduled'}")
 
@@ -154,14 +113,6 @@ class GroupReplay:
         for leaf in info.leaves():
             self._conditions.write(leaf.key, "False", "SchedulerError", problem)
 
-    def _gate(self, root: GroupKey) -> str:
-        """Why a group is not tried; empty if it is."""
-        for pod in self._info(root).all_pods():
-            status = self._cluster.framework_of(pod).pre_enqueue(pod)
-            if status is not None:
-                return status.message
-        return ""
-
     def _root_named(self, name: str) -> GroupKey | None:
         namespace, _, name = name.partition("/")
         for kind in (CompositePodGroup, PodGroup):
@@ -169,15 +120,6 @@ class GroupReplay:
             if group is not None and (kind is PodGroup or self._groups.is_nested):
                 return key_of(group)
         return None
-
-    def _info(self, key: GroupKey) -> PodGroupInfo:
-        group = self._groups.get(key)
-        assert group is not None, key
-        if key.is_composite:
-            return PodGroupInfo(key, group, (), tuple(map(self._info, self._groups.children(key))))
-        members = [member for member in self._pending.values() if group_of(member.pod) == key]
-        members.sort(key=lambda each: (-each.pod.priority, -each.attempts))
-        return PodGroupInfo(key, group, tuple(member.pod for member in members))
 
     # Results
 
@@ -207,13 +149,12 @@ class GroupReplay:
 
     def _note(self, result: GroupResult) -> None:
         """Keep what is written about a group."""
-        status, key = result.status, result.info.key
+        status, key, message = result.status, result.info.key, result.message
         if status.is_success:
-            self._conditions.write(key, "True", "Scheduled", status.message)
-        elif status.is_error:
-            self._conditions.write(key, "False", "SchedulerError", status.quoted)
+            self._conditions.write(key, "True", "Scheduled", message)
         else:
-            self._conditions.write(key, "False", "Unschedulable", status.message)
+            reason = "SchedulerError" if status.is_error else "Unschedulable"
+            self._conditions.write(key, "False", reason, message)
         self._messages.update(_messages(result))
 
     def _apply(
@@ -226,22 +167,13 @@ class GroupReplay:
                     if member.node_name is not None:
                         yield from self._bind(member, differ)
         for pod in list(decision.root.all_pods()):
-            pending = self._pending.get(pod.key)
-            if pending is None:
-                continue
-            node = recorded.nominated.get(pod.key, "")
-            status = replace(pod.status, nominated_node_name=node)
-            pending.pod = replace(pod, status=status)
-            self._groups.add(pending.pod)
-            self._cache.nominations.put(pending.pod, node)
+            if pod.key in self._pending:
+                self._pending.nominate(pod, recorded.nominated.get(pod.key, ""))
         made = decision.post_filter
         if made is None:
             return
         made.done()
-        evicted = [
-            victim.key for each in made.effects if isinstance(each, EvictPods) for victim in each.victims
-        ]
-        for key in _followed(evicted, expect):
+        for key in _followed([victim.key for victim in decision.victims], expect):
             self._cluster.remove_pod(key)
             self._victims.append(key)
 
@@ -252,7 +184,7 @@ class GroupReplay:
         status = self._cluster.bind(pod, member.node_name, member.cycle)
         if status.code is not Code.SUCCESS:
             yield differ("binding", member.node_name, f"{status.plugin}: {status.message}", pod.key)
-        self._pending.pop(pod.key, None)
+        self._pending.discard(pod.key)
         self._messages.pop(pod.key, None)
 
     def _compare_end(
@@ -281,13 +213,10 @@ def _subject(step: GroupStep) -> str:
 
 
 def _outcome(result: GroupResult) -> tuple[object, ...]:
-    status = result.status
-    if status.is_success:
+    if result.status.is_success:
         placed = len(result.assignments)
-        return ("Scheduled", placed, len(result.members) - placed)
-    if status.is_error:
-        return ("Error", status.quoted)
-    return ("WaitingOnPreemption" if result.is_waiting_on_preemption else "Unschedulable", status.message)
+        return (result.outcome, placed, len(result.members) - placed)
+    return (result.outcome, result.message)
 
 
 def _recorded_outcome(recorded: RecordedResult) -> tuple[object, ...]:

@@ -74,12 +74,7 @@ class Replay:
         objects = [Namespace(metadata=ObjectMeta(name="default")), *recording.objects]
         stored = (_as_the_server_stores_it(item) for item in objects)
         self.cluster = SimulatedCluster(stored, recording.config, registry, version=recording.version)
-        self._groups = GroupReplay(
-            self.cluster,
-            recording.family,
-            recording.name,
-            has_placements=recording.version.features.topology_aware_workload_scheduling,
-        )
+        self._groups = GroupReplay(self.cluster, recording.family, recording.name)
 
     def run(self) -> Iterator[list[Difference]]:
         """The differences of each pod, in order."""
