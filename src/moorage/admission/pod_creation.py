@@ -71,11 +71,12 @@ class PodCreation:
 
     def __init__(self, cluster: Iterable[Located]) -> None:
         self._chain = Chain(POD_PLUGINS)
-        self._objects = ClusterObjects()
+        self.objects = ClusterObjects()
+        """The objects that admission reads."""
         self._has_namespaces = False
         for manifest, where in cluster:
             try:
-                self._objects.add(manifest)
+                self.objects.add(manifest)
             except ApiError as error:
                 raise InputError(where, error.message) from None
             self._has_namespaces |= isinstance(manifest, dict) and manifest.get("kind") == "Namespace"
@@ -97,9 +98,9 @@ class PodCreation:
 
     def _admit(self, pod: Manifest, namespace: str, name: str) -> None:
         if not self._has_namespaces:
-            self._objects.add({"kind": "Namespace", "metadata": {"name": namespace}})
+            self.objects.add({"kind": "Namespace", "metadata": {"name": namespace}})
         attributes = Attributes("CREATE", _POD_RESOURCE, "", namespace, name, pod, None, _CREATOR)
-        self._chain.admit(attributes, self._objects)
+        self._chain.admit(attributes, self.objects)
 
 
 def _decoded(pod: Manifest) -> Manifest:

@@ -1,34 +1,35 @@
-"""`moorage decide`: where would this pod go, and why?"""
+"""`moorage decide`: where would these pods go, and why?"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.files import load_manifests
 from moorage.api.pod import Pod
+from moorage.cli.decide_groups import GroupDecisions, not_honoured
+from moorage.cli.decision_tables import print_group, print_pod
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import emulated
 from moorage.clock import LoopClock
 from moorage.config.load import default_config, load_config
 from moorage.emulation.kubernetes_version import KubernetesVersion
-from moorage.explain.report import NodeReport, Report, report
+from moorage.explain.group_report import GroupReport
+from moorage.explain.report import Report, report
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.status import Code, PluginError
+from moorage.framework.interface.status import Code
 from moorage.framework.loading.registry import RegistryError
 from moorage.services.extender_client import http_extenders
 from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
 
 NO_NODE, UNREADABLE = 1, 2
-"""Exit statuses: the pod is unschedulable; the input could not be used."""
+"""Exit statuses: a pod is unschedulable; the input could not be used."""
 
 
 def show_decisions(
@@ -43,9 +44,9 @@ def show_decisions(
     top: int,
     as_json: bool,
 ) -> None:
-    """Decide about the pods of a file one after another, and print the decisions."""
+    """Decide about the pods of a file one after another, groups of pods as a whole; print the decisions."""
     try:
-        version = emulated(emulated_version, feature_gates)
+        version = emulated(emulated_version, feature_gates, schedules_groups=True)
         reports = _reports(cluster, pod, config, plugins, version, seed)
     except (InputError, RegistryError) as error:
         typer.echo(str(error), err=True)
@@ -55,7 +56,19 @@ def show_decisions(
     else:
         for each in reports:
             _print(each, top)
-    raise typer.Exit(NO_NODE if any(each.node is None for each in reports) else 0)
+    raise typer.Exit(NO_NODE if any(map(_lacks_node, reports)) else 0)
+
+
+def _print(decided: Report | GroupReport, top: int) -> None:
+    if isinstance(decided, Report):
+        print_pod(decided, top)
+    else:
+        print_group(decided)
+
+
+def _lacks_node(decided: Report | GroupReport) -> bool:
+    pods = (decided,) if isinstance(decided, Report) else decided.all_members()
+    return any(pod.node is None for pod in pods)
 
 
 def _reports(
@@ -65,20 +78,41 @@ def _reports(
     plugins: list[Path] | None,
     version: KubernetesVersion,
     seed: int,
-) -> list[Report]:
+) -> list[Report | GroupReport]:
     configuration = default_config(version) if config_file is None else load_config(config_file, version)
     extenders = http_extenders(configuration.extenders, LoopClock())
     keeps_whole = extenders.want_whole_objects
     manifests = [located for file in cluster for located in load_manifests(file)]
-    admission = Admission(manifests)
+    asked_manifests = load_manifests(pod_file)
+    admission = Admission([*manifests, *asked_manifests], version.features)
     objects = admission.objects(manifests, keeps_whole=keeps_whole)
-    asked = admission.objects(load_manifests(pod_file), keeps_whole=keeps_whole)
+    asked = admission.objects(asked_manifests, keeps_whole=keeps_whole)
     pods = [item for item in asked if isinstance(item, Pod)]
     if not pods:
         raise InputError(str(pod_file), "there is no Pod in it")
+    objects += [item for item in asked if not isinstance(item, Pod)]
+    for line in not_honoured(pods, objects, version):
+        typer.echo(f"warning: {line}", err=True)
     found = with_plugins(configuration, plugins)
     simulated = SimulatedCluster(objects, *found, seed, extenders, version)
-    return [_place(simulated, pod) for pod in pods]
+    return list(_in_order(simulated, pods, objects, seed))
+
+
+def _in_order(
+    cluster: SimulatedCluster, pods: Sequence[Pod], objects: Sequence[Object], seed: int
+) -> Iterator[Report | GroupReport]:
+    """The decisions about pods in their order; a group has the place of its first pod."""
+    if not cluster.cache.pod_groups.is_enabled:
+        yield from (_place(cluster, pod) for pod in pods)
+        return
+    groups = GroupDecisions(cluster, pods, objects, seed)
+    for pod in pods:
+        if standing := _ended(pod):
+            yield Report(pod.key, None, standing, (), 0)
+        elif groups.includes(pod):
+            yield from groups.about(pod)
+        else:
+            yield _place(cluster, pod)
 
 
 def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
@@ -104,48 +138,11 @@ def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
 
 def _not_tried(cluster: SimulatedCluster, pod: Pod) -> str:
     """Why a scheduler would not attempt a pod; empty if it would."""
+    return _ended(pod) or cluster.gate(pod)
+
+
+def _ended(pod: Pod) -> str:
+    """Why a pod needs no node any more; empty if it does."""
     if pod.finished:
         return f"the pod has ended ({pod.status.phase})"
-    if pod.terminating:
-        return "the pod is being deleted"
-    try:
-        gate = cluster.framework_of(pod).pre_enqueue(pod)
-    except PluginError as error:
-        return str(error)
-    return "" if gate is None else gate.message
-
-
-def _print(decided: Report, top: int) -> None:
-    console = Console(markup=False, highlight=False)
-    if decided.node is None:
-        console.print(f"{decided.pod} fits nowhere: {decided.message}", soft_wrap=True)
-        if decided.nominated:
-            going = ", ".join(decided.victims) or "pods that are leaving already"
-            console.print(f"evicting {going} would make room on {decided.nominated}", soft_wrap=True)
-    else:
-        tie = f" (one of {decided.tied} equally good)" if decided.tied > 1 else ""
-        console.print(f"{decided.pod} goes to {decided.node}{tie}", soft_wrap=True, style="bold")
-    feasible = [node for node in decided.nodes if not node.reasons]
-    if len(feasible) == 1:
-        console.print("no other node fits, so there was nothing to score")
-    elif feasible:
-        console.print(_score_table(feasible[:top]))
-        if len(feasible) > top:
-            console.print(f"... and {len(feasible) - top} more feasible nodes")
-    refused = Counter((n.refused_by, ", ".join(n.reasons)) for n in decided.nodes if n.reasons)
-    if refused:
-        table = Table("refused by", "why", "nodes", title="refused", title_justify="left")
-        for (plugin, why), count in refused.most_common():
-            table.add_row(Text(plugin), Text(why), str(count))
-        console.print(table)
-
-
-def _score_table(nodes: list[NodeReport]) -> Table:
-    table = Table("node", "total", "scores (weighted)", title="feasible", title_justify="left")
-    table.columns[0].no_wrap = True
-    for node in nodes:
-        scores = sorted((node.scores or {}).items(), key=lambda item: -item[1])
-        made_of = ", ".join(f"{plugin} {score}" for plugin, score in scores if score)
-        total = "" if node.total is None else str(node.total)
-        table.add_row(Text(node.node), total, Text(made_of), style="bold green" if node.chosen else "")
-    return table
+    return "the pod is being deleted" if pod.terminating else ""
