@@ -32,6 +32,11 @@ What plugins answer
     DependsOn, NODE, NODE_AND_PODS: what answers rest on, so that they can be remembered (`depends_on`).
     Permission: what a plugin writes (`write_permissions`).
 
+Groups of pods
+    PodGroupInfo: a group and its members to schedule. Placement: nodes among which all of them are to run.
+    PlacementProgress: how many members have nodes there. PlacementAssignments: the nodes that they get.
+    GroupDryRun, PodGroupPostFilterResult: to make room for a group, and what is arranged.
+
 What a handle lends
     Client, kinds: requests to the API server, and the kinds they are about. NotHereError: in a simulation.
     Objects, ObjectTable: the informers' caches. WaitingPods, WaitingPod: who waits for a permit.
@@ -85,6 +90,14 @@ if TYPE_CHECKING:
     from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
     from moorage.framework.interface.handle import Handle, NotHereError
     from moorage.framework.interface.nodes import Nodes, NodeView
+    from moorage.framework.interface.pod_groups import (
+        GroupDryRun,
+        Placement,
+        PlacementAssignments,
+        PlacementProgress,
+        PodGroupInfo,
+        PodGroupPostFilterResult,
+    )
     from moorage.framework.interface.status import (
         SKIP,
         SUCCESS,
@@ -127,6 +140,7 @@ __all__ = [
     "Effect",
     "Engine",
     "FilterResult",
+    "GroupDryRun",
     "Handle",
     "InputError",
     "Interest",
@@ -139,8 +153,13 @@ __all__ = [
     "ObjectTable",
     "Objects",
     "Permission",
+    "Placement",
+    "PlacementAssignments",
+    "PlacementProgress",
     "PluginError",
     "Pod",
+    "PodGroupInfo",
+    "PodGroupPostFilterResult",
     "PodInfo",
     "PostFilterResult",
     "PreFlight",
@@ -205,6 +224,14 @@ _HOMES: Final = {
         "PreFlight",
         "SKIP_IN_PARALLEL",
         "Scores",
+    ),
+    "moorage.framework.interface.pod_groups": (
+        "GroupDryRun",
+        "Placement",
+        "PlacementAssignments",
+        "PlacementProgress",
+        "PodGroupInfo",
+        "PodGroupPostFilterResult",
     ),
     "moorage.framework.runtime.profiles": ("Profiles",),
     "moorage.framework.loading.registry": ("Registry", "RegistryError", "with_plugin"),

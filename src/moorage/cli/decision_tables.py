@@ -78,7 +78,7 @@ def print_group(decided: GroupReport, parent: str = "") -> None:
     part = f" (part of {parent})" if parent else ""
     left = "what is left of " if decided.cycle > 1 else ""
     console.print(f"{left}{decided.group}{part} {_verdict(decided)}", soft_wrap=True, style=_style(decided))
-    failing = next((each for each in decided.members if _is_unfit(each)), None)
+    failing = None if decided.is_scheduled else next(filter(_is_unfit, decided.members), None)
     if failing is not None:
         console.print(f"{failing.pod} does not fit: {failing.message}", soft_wrap=True)
     if decided.victims:
@@ -121,10 +121,15 @@ def _placement_table(placements: Sequence[PlacementReport]) -> Table:
     )
     table.columns[0].no_wrap = True
     for each in placements:
-        why = _parts(each.scores) if each.feasible else each.message
-        row = (Text(each.name), str(each.nodes), _number(each.total), Text(why))
+        row = (Text(each.name), str(each.nodes), _number(each.total), Text(_about(each)))
         table.add_row(*row, style=_CHOSEN if each.chosen else "")
     return table
+
+
+def _about(placement: PlacementReport) -> str:
+    if not placement.feasible:
+        return placement.message
+    return _parts(placement.scores) if placement.scores else "no other is feasible, so it was not scored"
 
 
 def _member_table(members: Sequence[Report]) -> Table:
