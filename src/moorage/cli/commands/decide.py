@@ -29,7 +29,9 @@ def decide(
 ) -> None:
     """Show where the scheduler would place pods in a cluster, with every score and every refusal.
 
-    Several pods are placed one after another, each counting for the next. A pod without a uid has not been
+    Several pods are placed one after another, each counting for the next; with --feature-gates
+    GenericWorkload=true, the pods of a PodGroup together. Other objects in the pods' file are part of the
+    cluster. A pod without a uid has not been
     through an API server yet: it gets the defaults and the admission that the cluster's LimitRanges,
     PriorityClasses and RuntimeClasses would give it, or is refused as they would.
     """
