@@ -14,6 +14,7 @@ from moorage.cli.main import app
 
 Manifest = dict[str, Any]
 
+TEMPLATE = {"workloadName": "whole", "templateName": "part"}
 GENERIC = "GenericWorkload=true"
 TOPOLOGY = f"{GENERIC},TopologyAwareWorkloadScheduling=true"
 POLICY = f"{GENERIC},PodGroupPreemptionPolicy=true"
@@ -41,9 +42,14 @@ def gang(name: str, minimum: int, **spec: Any) -> Manifest:
     }
 
 
-def composite(name: str, minimum: int, **spec: Any) -> Manifest:
-    policy = {"schedulingPolicy": {"gang": {"minGroupCount": minimum}}}
-    return {"kind": "CompositePodGroup", "metadata": {"name": name}, "spec": {**policy, **spec}}
+def part(name: str, minimum: int, parent: str) -> Manifest:
+    """A gang that is a part of a composite group."""
+    return gang(name, minimum, parentCompositePodGroupName=parent, workloadRef=TEMPLATE)
+
+
+def composite(name: str, minimum: int) -> Manifest:
+    spec = {"schedulingPolicy": {"gang": {"minGroupCount": minimum}}, "workloadRef": TEMPLATE}
+    return {"kind": "CompositePodGroup", "metadata": {"name": name}, "spec": spec}
 
 
 def pod(name: str, group: str = "", **spec: Any) -> Manifest:
@@ -197,7 +203,7 @@ def test_a_missing_group_is_named(decide: Deciding) -> None:
 
 
 def test_a_missing_parent_is_named(decide: Deciding) -> None:
-    asked = [gang("g", 1, parentCompositePodGroupName="whole"), *members("g", 1)]
+    asked = [part("g", 1, "whole"), *members("g", 1)]
     (group,) = decide([node("a", 3)], asked, COMPOSITE)
     assert (group["outcome"], group["message"]) == (
         "Incomplete",
@@ -237,7 +243,7 @@ def test_groups_are_those_of_the_newer_version(decide: Deciding) -> None:
             "GenericWorkload=true,PodGroupPreemptionPolicy=true",
         ),
         (
-            {"parentCompositePodGroupName": "whole"},
+            {"parentCompositePodGroupName": "whole", "workloadRef": TEMPLATE},
             "parentCompositePodGroupName",
             "GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true",
         ),
@@ -293,11 +299,11 @@ def test_a_group_without_placements_says_so_although_preemption_was_tried(decide
 
 
 def test_a_composite_group_has_its_parts(decide: Deciding) -> None:
-    parts = [gang(name, 2, parentCompositePodGroupName="whole") for name in ("x", "y")]
+    parts = [part(name, 2, "whole") for name in ("x", "y")]
     asked = [composite("whole", 1), *parts, *members("x", 2), *members("y", 2)]
     whole, left = decide([node("a", 3)], asked, COMPOSITE)
     assert (whole["kind"], whole["scheduled"]) == ("CompositePodGroup", True)
-    by_outcome = {part["outcome"]: part for part in whole["groups"]}
+    by_outcome = {each["outcome"]: each for each in whole["groups"]}
     assert nodes_of(by_outcome["Scheduled"]) == ["a", "a"]
     assert by_outcome["Unschedulable"]["message"].endswith(
         "minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
@@ -306,7 +312,7 @@ def test_a_composite_group_has_its_parts(decide: Deciding) -> None:
 
 
 def test_a_composite_group_that_is_not_complete_waits(decide: Deciding) -> None:
-    asked = [composite("whole", 2), gang("x", 1, parentCompositePodGroupName="whole"), *members("x", 1)]
+    asked = [composite("whole", 2), part("x", 1, "whole"), *members("x", 1)]
     (whole,) = decide([node("a", 3)], asked, COMPOSITE)
     assert whole["message"] == 'waiting for composite pod group "whole" tree to meet quorum'
 
@@ -351,7 +357,14 @@ def test_a_class_that_never_preempts_has_to_be_repeated(decide: Deciding) -> Non
             {**gang("g", 1), "apiVersion": "scheduling.k8s.io/v1alpha2"},
             'no matches for kind "PodGroup" in version "scheduling.k8s.io/v1alpha2"',
         ),
-        (gang("g", "three"), "PodGroup"),  # type: ignore[arg-type]
+        (gang("g", "three"), "cannot be handled as a PodGroup"),  # type: ignore[arg-type]
+        (
+            gang("g", 0),
+            'PodGroup.scheduling.k8s.io "g" is invalid: spec.schedulingPolicy.gang.minCount: Required value',
+        ),
+        (gang("g", -1), "Invalid value: -1: must be greater than or equal to 1"),
+        (gang("g", 1, schedulingPolicy={}), "must specify one of: `basic`, `gang`"),
+        (gang("G", 1), "metadata.name"),
     ],
 )
 def test_a_group_that_a_server_would_not_accept_gives_one_line(

@@ -3,7 +3,7 @@
 A pod that an API server has stored has a uid. One without is new: it gets an API server's defaults, admission
 and validation, with the LimitRanges, PriorityClasses, RuntimeClasses, Namespaces and Nodes that are in the
 cluster. Its status, if the manifest has one, is kept: in a hand-written cluster, pods may be running. New
-groups of pods get defaults and priority likewise, if groups are scheduled at all.
+groups of pods get the same, if groups are scheduled at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION
 from moorage.http.api_error import ApiError
 
 if TYPE_CHECKING:
-    from moorage.admission.group_creation import GroupCreation
+    from moorage.admission.groups.creation import GroupCreation
     from moorage.admission.pod_creation import PodCreation
 
 _KEPT: Final = ("creationTimestamp", "deletionTimestamp")
@@ -75,10 +75,9 @@ class Admission:
 
     @cached_property
     def _groups(self) -> GroupCreation:
-        from moorage.admission.group_creation import GroupCreation
+        from moorage.admission.groups.creation import GroupCreation
 
-        policies = self._features.pod_group_preemption_policy
-        return GroupCreation(self._pods.objects, preemption_policies=policies)
+        return GroupCreation(self._pods.objects, self._features)
 
 
 def _with_own_status(new: Manifest, given: Manifest) -> Manifest:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest
-from moorage.apimachinery.fields import FieldError, invalid
-from moorage_cluster.apiserver.kinds.group_rules import POLICIES, check_union
-from moorage_cluster.apiserver.kinds.scheduling_groups import (
+from moorage.admission.groups.rules import POLICIES, check_union
+from moorage.admission.groups.validation import (
     CLAIMS,
     CONSTRAINTS,
     Immutable,
     check_disruption_mode,
     check_fields,
 )
+from moorage.api.manifests import Manifest
+from moorage.apimachinery.fields import FieldError, invalid
 
 _IMMUTABLE: Final = (CONSTRAINTS, Immutable("disruptionMode", check_disruption_mode), CLAIMS)
 _OTHER_POLICY: Final = (

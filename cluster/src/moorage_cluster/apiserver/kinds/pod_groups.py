@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from moorage.admission.system_objects import HIGHEST_USER_PRIORITY
-from moorage.api.manifests import Manifest, child
-from moorage.apimachinery.fields import FieldError, invalid, required, too_many
-from moorage.apimachinery.validation.checks import check_conditions, check_optional_word
-from moorage.apimachinery.validation.names import check_long_name
-from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
-from moorage_cluster.apiserver.kinds.group_rules import (
+from moorage.admission.groups.rules import (
     MAX_TEMPLATES,
     POLICIES,
     changed,
@@ -28,6 +22,12 @@ from moorage_cluster.apiserver.kinds.group_rules import (
     check_union,
     check_unique,
 )
+from moorage.admission.system_objects import HIGHEST_USER_PRIORITY
+from moorage.api.manifests import Manifest, child
+from moorage.apimachinery.fields import FieldError, invalid, required, too_many
+from moorage.apimachinery.validation.checks import check_conditions, check_optional_word
+from moorage.apimachinery.validation.names import check_long_name
+from moorage_cluster.apiserver.kinds.base import StatusStrategy, keep_metadata
 from moorage_cluster.apiserver.strategy import Strategy
 
 _MODES: Final = ("Pod", "PodGroup")

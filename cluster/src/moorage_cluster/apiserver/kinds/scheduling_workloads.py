@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest, child
-from moorage.apimachinery.fields import FieldError, duplicate, forbidden, invalid, too_many
-from moorage_cluster.apiserver.kinds.group_rules import (
+from moorage.admission.groups.rules import (
     MAX_TEMPLATES,
     check_controller,
     check_name,
     check_union,
     check_unique,
 )
-from moorage_cluster.apiserver.kinds.scheduling_groups import (
+from moorage.admission.groups.validation import (
     CLAIMS,
     CONSTRAINTS,
-    POLICY_GATES,
     PRIORITIES,
-    TEMPLATE_GATES,
     Immutable,
     check_disruption_mode,
     check_fields,
     check_policy,
-    drop_disabled,
 )
+from moorage.api.manifests import Manifest, child
+from moorage.apimachinery.fields import FieldError, duplicate, forbidden, invalid, too_many
+from moorage_cluster.apiserver.kinds.scheduling_groups import POLICY_GATES, TEMPLATE_GATES, drop_disabled
 from moorage_cluster.apiserver.server_version import COMPOSITE_POD_GROUP, DEFAULT_SERVED, ServerVersion
 from moorage_cluster.apiserver.strategy import Strategy
 

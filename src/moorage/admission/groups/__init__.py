@@ -1,0 +1,1 @@
+"""New groups of pods: their fields, and creating one without a server."""
