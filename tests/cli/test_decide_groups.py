@@ -175,6 +175,55 @@ def test_an_ended_member_is_no_member_and_one_being_deleted_is_not_attempted(dec
     assert group["message"] == f"{text}, {NO_VICTIMS}"
 
 
+def test_a_running_member_that_is_being_deleted_stays_on_its_node(decide: Deciding) -> None:
+    leaving, waiting = members("g", 2)
+    leaving["spec"]["nodeName"] = "a"
+    leaving["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/x"]}
+    _, group = decide([node("a", 1), leaving], [gang("g", 2), leaving, waiting])
+    assert group["message"].startswith("minCount (2) cannot be satisfied: 1 scheduled, 0 remaining")
+
+
+def test_without_nodes_no_member_fits(decide: Deciding) -> None:
+    asked = [gang("g", 1), *members("g", 1)]
+    (group,) = decide([], asked)
+    assert group["members"][0]["message"] == "no nodes available to schedule pods"
+    printed = decide.run([], asked, GENERIC).stdout
+    assert "default/g-0 does not fit: no nodes available to schedule pods" in printed
+    assert "not tried" not in printed
+
+
+BROKEN = """
+class Broken:
+    name = "Broken"
+
+    def %s(self, cycle, pod, nodes):
+        raise ValueError("no such luck")
+"""
+
+
+def test_the_error_of_a_plugin_is_shown_with_its_member(decide: Deciding, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN % "filter")
+    asked = [gang("g", 1), *members("g", 2)]
+    option = ("--plugin", str(tmp_path / "broken.py"))
+    (group,) = json.loads(decide.run([node("a", 3)], asked, GENERIC, "--json", *option).stdout)
+    assert group["outcome"] == "Error"
+    assert group["message"].startswith("failed to schedule other pod from a pod group: ")
+    assert "no such luck" in group["members"][0]["message"]
+    printed = decide.run([node("a", 3)], asked, GENERIC, *option).stdout
+    assert "default/g-0 does not fit: " in printed
+    assert "no such luck" in printed
+
+
+def test_a_member_that_cannot_be_bound_is_left(decide: Deciding, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN % "pre_bind")
+    asked = [gang("g", 1), *members("g", 1)]
+    option = ("--plugin", str(tmp_path / "broken.py"))
+    (group,) = json.loads(decide.run([node("a", 3)], asked, GENERIC, "--json", *option).stdout)
+    (member,) = group["members"]
+    assert (member["node"], member["found"]) == (None, None)
+    assert "no such luck" in member["message"]
+
+
 def test_a_gang_that_is_not_complete_waits(decide: Deciding) -> None:
     asked = [gang("g", 3), *members("g", 2)]
     (group,) = decide([node("a", 3)], asked)
@@ -315,6 +364,7 @@ def test_a_composite_group_that_is_not_complete_waits(decide: Deciding) -> None:
     asked = [composite("whole", 2), part("x", 1, "whole"), *members("x", 1)]
     (whole,) = decide([node("a", 3)], asked, COMPOSITE)
     assert whole["message"] == 'waiting for composite pod group "whole" tree to meet quorum'
+    assert [each["pod"] for each in whole["members"]] == ["default/x-0"]
 
 
 def test_a_group_gets_the_priority_of_its_class_or_is_refused(decide: Deciding) -> None:

@@ -17,6 +17,7 @@ from moorage.cli.decision_tables import print_group, print_pod
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import emulated
 from moorage.clock import LoopClock
+from moorage.cluster.pod_groups import group_of
 from moorage.config.load import default_config, load_config
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.group_report import GroupReport
@@ -109,10 +110,10 @@ def _in_order(
     for pod in pods:
         if standing := _ended(pod):
             yield Report(pod.key, None, standing, (), 0)
-        elif groups.includes(pod):
-            yield from groups.about(pod)
-        else:
+        elif group_of(pod) is None:
             yield _place(cluster, pod)
+        else:
+            yield from groups.about(pod)
 
 
 def _place(cluster: SimulatedCluster, pod: Pod) -> Report:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from random import Random
 from typing import Final
@@ -32,28 +32,26 @@ class GroupDecisions:
     """
 
     def __init__(
-        self, cluster: SimulatedCluster, pods: Iterable[Pod], objects: Iterable[Object], seed: int
+        self, cluster: SimulatedCluster, pods: Sequence[Pod], objects: Sequence[Object], seed: int
     ) -> None:
         self._cluster = cluster
         self._groups = cluster.cache.pod_groups
         self._pending = PendingGroups(cluster)
-        self._asked = {pod.key: pod for pod in pods if self.includes(pod) and not pod.finished}
+        self._asked = {pod.key: pod for pod in pods if not pod.finished and not pod.terminating}
         self._random = Random(seed)
         self._decided: set[GroupKey] = set()
-        for item in objects:
-            if isinstance(item, Pod) and self.includes(item) and not item.spec.node_name:
-                self._add(item)
+        for item in (*objects, *pods):
+            if isinstance(item, Pod) and item.key not in self._asked:
+                self._add_others(item)
 
-    def includes(self, pod: Pod) -> bool:
-        """Whether a pod is a member of a group."""
-        return group_of(pod) is not None
-
-    def _add(self, pod: Pod) -> None:
-        """A pod without a node: it counts among its group's, and is attempted unless it is being deleted."""
-        if not pod.finished:
+    def _add_others(self, pod: Pod) -> None:
+        """A pod that is not asked about counts among its group's; it is attempted if it has no node."""
+        if group_of(pod) is None or pod.spec.node_name or pod.finished:
+            return
+        if pod.terminating:
+            self._groups.add(pod)
+        else:
             self._pending.add(pod)
-            if pod.terminating:
-                self._pending.discard(pod.key)
 
     def about(self, pod: Pod) -> Iterator[GroupReport]:
         """The decisions about a pod's group, if it was not decided yet: one for each cycle."""
@@ -65,7 +63,7 @@ class GroupDecisions:
         self._decided.add(root or key)
         for each in self._asked.values():
             if self._belongs(each, root or key):
-                self._add(self._cluster.take_out(each))
+                self._pending.add(self._cluster.take_out(each))
         if root is None:
             yield untried_group(key, "Incomplete", self._missing(key), self._pending.pods(key))
         else:

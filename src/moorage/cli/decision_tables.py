@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from moorage.explain.group_report import GroupReport, PlacementReport
+from moorage.explain.group_report import GroupReport, MemberReport, PlacementReport
 from moorage.explain.report import NodeReport, Report
 
 _CHOSEN: Final = "bold green"
@@ -78,7 +78,9 @@ def print_group(decided: GroupReport, parent: str = "") -> None:
     part = f" (part of {parent})" if parent else ""
     left = "what is left of " if decided.cycle > 1 else ""
     console.print(f"{left}{decided.group}{part} {_verdict(decided)}", soft_wrap=True, style=_style(decided))
-    failing = None if decided.is_scheduled else next(filter(_is_unfit, decided.members), None)
+    failing = (
+        None if decided.is_scheduled else next((each for each in decided.members if each.is_unfit), None)
+    )
     if failing is not None:
         console.print(f"{failing.pod} does not fit: {failing.message}", soft_wrap=True)
     if decided.victims:
@@ -110,11 +112,6 @@ def _style(decided: GroupReport) -> str:
     return "bold" if decided.is_scheduled else ""
 
 
-def _is_unfit(member: Report) -> bool:
-    """Whether a member was tried, and no node was found for it."""
-    return bool(member.nodes) and not any(node.chosen for node in member.nodes)
-
-
 def _placement_table(placements: Sequence[PlacementReport]) -> Table:
     table = Table(
         "placement", "nodes", "total", "scores, or why not", title="placements", title_justify="left"
@@ -132,7 +129,7 @@ def _about(placement: PlacementReport) -> str:
     return _parts(placement.scores) if placement.scores else "no other is feasible, so it was not scored"
 
 
-def _member_table(members: Sequence[Report]) -> Table:
+def _member_table(members: Sequence[MemberReport]) -> Table:
     table = Table("pod", "node", "why it has none", title="members", title_justify="left")
     table.columns[0].no_wrap = True
     for member in members:
@@ -140,14 +137,14 @@ def _member_table(members: Sequence[Report]) -> Table:
     return table
 
 
-def _why_waiting(member: Report) -> str:
+def _why_waiting(member: MemberReport) -> str:
     """Why a member has no node: what is said of the whole group is not repeated."""
     if member.node is not None:
         return ""
-    nominated = f"nominated to {member.nominated}" if member.nominated else ""
-    fits = next((node.node for node in member.nodes if node.chosen), "")
-    if fits and not nominated:
-        return f"fits on {fits}, but the group is not scheduled"
-    if member.nodes:
-        return "; ".join(filter(None, (nominated, "" if fits else member.message)))
-    return nominated or "not tried"
+    if member.is_unfit:
+        why = member.message
+    elif member.found:
+        why = f"fits on {member.found}, but the group is not scheduled"
+    else:
+        why = "not tried"
+    return f"nominated to {member.nominated}; {why}" if member.nominated else why

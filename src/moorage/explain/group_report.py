@@ -41,6 +41,26 @@ class PlacementReport:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberReport(Report):
+    """A readable decision about a member of a group.
+
+    found: the node that was found for it, whatever became of the group; empty: none.
+    """
+
+    is_tried: bool = False
+    found: str = ""
+
+    @property
+    def is_unfit(self) -> bool:
+        """Whether no node was found for the member, or the one that was found did not take it."""
+        return self.is_tried and not self.node and not self.found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**Report.as_dict(self), "tried": self.is_tried, "found": self.found or None}
+
+
+@dataclass(frozen=True, slots=True)
 class GroupReport:
     """A readable decision about a group.
 
@@ -54,7 +74,7 @@ class GroupReport:
     outcome: str
     message: str = ""
     placements: tuple[PlacementReport, ...] = ()
-    members: tuple[Report, ...] = ()
+    members: tuple[MemberReport, ...] = ()
     children: tuple[GroupReport, ...] = ()
     victims: tuple[str, ...] = ()
     """The pods that preemption would evict for the group."""
@@ -70,7 +90,7 @@ class GroupReport:
         """The placement that was chosen."""
         return next((each for each in self.placements if each.chosen), None)
 
-    def all_members(self) -> Iterator[Report]:
+    def all_members(self) -> Iterator[MemberReport]:
         """The members of the group and of its parts."""
         yield from self.members
         for child in self.children:
@@ -90,15 +110,17 @@ class GroupReport:
             facts["placement"] = self.chosen.name
         if self.victims:
             facts["victims"] = list(self.victims)
-        facts["placements"] = [each.as_dict() for each in self.placements]
-        if self.kind == "PodGroup":
-            return {**facts, "members": [each.as_dict() for each in self.members]}
-        return {**facts, "groups": [each.as_dict() for each in self.children]}
+        return {
+            **facts,
+            "placements": [each.as_dict() for each in self.placements],
+            "members": [each.as_dict() for each in self.members],
+            "groups": [each.as_dict() for each in self.children],
+        }
 
 
 def untried_group(key: GroupKey, outcome: str, message: str, pods: Sequence[Pod]) -> GroupReport:
     """The report of a group that is not scheduled as it is; what keeps it is the same for all its pods."""
-    members = tuple(Report(pod.key, None, message, (), 0) for pod in pods)
+    members = tuple(MemberReport(pod.key, None, message, (), 0) for pod in pods)
     return GroupReport(str(key), _kind(key), outcome, message, members=members)
 
 
@@ -161,10 +183,17 @@ def _member(
     reports: Mapping[str, Report],
     nominated: Mapping[str, str],
     failed: Mapping[str, str],
-) -> Report:
+) -> MemberReport:
     uid = member.pod.uid
     message = failed.get(uid) or member_message(result, member)
-    known = reports.get(uid) if member.decision is not None else None
-    made = known or Report(member.pod.key, None, "", (), 0)
-    node = member.node_name if message is None else None
-    return replace(made, node=node, message=message or "", nominated=nominated.get(uid))
+    made = reports.get(uid) if member.decision is not None else None
+    return MemberReport(
+        member.pod.key,
+        member.node_name if message is None else None,
+        message or "",
+        () if made is None else made.nodes,
+        0 if made is None else made.tied,
+        nominated.get(uid),
+        is_tried=member.decision is not None,
+        found="" if uid in failed else member.node_name or "",
+    )

@@ -31,9 +31,9 @@ def decide(
 
     Several pods are placed one after another, each counting for the next; with --feature-gates
     GenericWorkload=true, the pods of a PodGroup together. Other objects in the pods' file are part of the
-    cluster. A pod without a uid has not been
-    through an API server yet: it gets the defaults and the admission that the cluster's LimitRanges,
-    PriorityClasses and RuntimeClasses would give it, or is refused as they would.
+    cluster. A pod without a uid has not been through an API server yet: it gets the defaults and the
+    admission that the cluster's LimitRanges, PriorityClasses and RuntimeClasses would give it, or is refused
+    as they would.
     """
     from moorage.cli.decide import show_decisions
 
