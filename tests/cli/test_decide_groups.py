@@ -127,6 +127,14 @@ def test_members_have_scores_and_refusals_of_their_nodes(decide: Deciding) -> No
     assert [each["node"] for each in second["nodes"] if "reasons" not in each] == [second["node"]]
 
 
+def test_the_scores_of_a_member_are_those_of_its_own_turn(decide: Deciding) -> None:
+    cluster = [node("a", 8), node("b", 6), node("c", 4)]
+    (alone,) = decide(cluster, [pod("g-0")])
+    (group,) = decide(cluster, [gang("g", 4), *members("g", 4)])
+    assert group["members"][0]["nodes"] == alone["nodes"]
+    assert group["members"][3]["nodes"] != alone["nodes"]
+
+
 def test_what_is_left_of_a_scheduled_group_is_tried_again_and_may_preempt(decide: Deciding) -> None:
     urgent = {"kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000}
     old = pod("old", nodeName="a")

@@ -8,9 +8,10 @@ from typing import Any
 
 from moorage.api.pod import Pod
 from moorage.cluster.pod_groups import GroupKey
+from moorage.engine.decision import Decision
 from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message
 from moorage.explain.placement_trials import PlacementTrial
-from moorage.explain.report import Report
+from moorage.explain.report import Report, report
 from moorage.framework.interface.pod_groups import PodGroupInfo
 
 
@@ -147,7 +148,7 @@ def _report(
     own = [trial for trial in trials if trial.group == info.key]
     # Without a feasible placement, results are those of the first.
     shown = next((trial for trial in own if trial.is_chosen), own[0] if own else None)
-    reports = {} if shown is None else shown.members
+    decided = {} if shown is None else shown.members
     inner = () if shown is None else shown.inner
     return GroupReport(
         str(info.key),
@@ -155,7 +156,7 @@ def _report(
         result.outcome,
         result.message,
         tuple(map(_placement, own)),
-        tuple(_member(result, member, reports, decision.nominated, failed) for member in result.members),
+        tuple(_member(result, member, decided, decision.nominated, failed) for member in result.members),
         tuple(_report(child, decision, inner, failed) for child in info.children),
     )
 
@@ -180,13 +181,13 @@ def _placement(trial: PlacementTrial) -> PlacementReport:
 def _member(
     result: GroupResult,
     member: MemberResult,
-    reports: Mapping[str, Report],
+    decided: Mapping[str, Decision],
     nominated: Mapping[str, str],
     failed: Mapping[str, str],
 ) -> MemberReport:
     uid = member.pod.uid
     message = failed.get(uid) or member_message(result, member)
-    made = reports.get(uid) if member.decision is not None else None
+    made = report(decided[uid]) if member.decision is not None and uid in decided else None
     return MemberReport(
         member.pod.key,
         member.node_name if message is None else None,

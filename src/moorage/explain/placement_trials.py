@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from msgspec.structs import replace
+
 from moorage.cluster.pod_groups import GroupKey
 from moorage.engine.decision import Decision
 from moorage.engine.group_choices import RandomChoices
 from moorage.engine.group_result import GroupResult
-from moorage.explain.report import Report, report
 from moorage.framework.interface.pod_groups import Placement, PlacementAssignments, PodGroupInfo
 from moorage.framework.runtime.scores import ScoreTable
 
@@ -19,13 +20,13 @@ from moorage.framework.runtime.scores import ScoreTable
 class PlacementTrial:
     """A group in one placement.
 
-    members: the reports of the members that were tried, by uid. inner: the trials of the parts of a composite
-    group. message: why the placement is not feasible.
+    members: the decisions about the members that were tried, by uid. inner: the trials of the parts of a
+    composite group. message: why the placement is not feasible.
     """
 
     group: GroupKey
     placement: Placement
-    members: dict[str, Report] = field(default_factory=dict)
+    members: dict[str, Decision] = field(default_factory=dict)
     inner: list[PlacementTrial] = field(default_factory=list)
     is_feasible: bool = False
     message: str = ""
@@ -72,9 +73,9 @@ class NotedChoices(RandomChoices):
         self._open.append(trial)
 
     def node(self, decision: Decision) -> str | None:
-        """The node that the decision chose. Its scores are read now: the next member's replace them."""
+        """The node that the decision chose."""
         if len(self.attempts) == 1:
-            self._open[-1].members[decision.pod.uid] = report(decision)
+            self._open[-1].members[decision.pod.uid] = _with_own_scores(decision)
         return super().node(decision)
 
     def tried(self, placement: Placement, result: GroupResult) -> None:
@@ -97,3 +98,12 @@ class NotedChoices(RandomChoices):
                 trial.total = int(scores.totals[index])
                 trial.scores = {plugin: int(points[index]) for plugin, points in scores.by_plugin.items()}
         return best
+
+
+def _with_own_scores(decision: Decision) -> Decision:
+    """A decision that can be read later: the next pod's cycle may write to the arrays of its scores."""
+    scores = decision.scores
+    if scores is None:
+        return decision
+    by_plugin = {plugin: points.copy() for plugin, points in scores.by_plugin.items()}
+    return replace(decision, scores=ScoreTable(scores.totals.copy(), lambda: by_plugin))
