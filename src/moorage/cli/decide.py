@@ -12,12 +12,12 @@ from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.files import load_manifests
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import group_of
 from moorage.cli.decide_groups import GroupDecisions, not_honoured
 from moorage.cli.decision_tables import print_group, print_pod
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import emulated
 from moorage.clock import LoopClock
-from moorage.cluster.pod_groups import group_of
 from moorage.config.load import default_config, load_config
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.group_report import GroupReport
@@ -47,7 +47,7 @@ def show_decisions(
 ) -> None:
     """Decide about the pods of a file one after another, groups of pods as a whole; print the decisions."""
     try:
-        version = emulated(emulated_version, feature_gates, schedules_groups=True)
+        version = emulated(emulated_version, feature_gates)
         reports = _reports(cluster, pod, config, plugins, version, seed)
     except (InputError, RegistryError) as error:
         typer.echo(str(error), err=True)

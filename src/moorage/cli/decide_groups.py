@@ -9,9 +9,8 @@ from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import PREEMPT_LOWER_PRIORITY, Group
+from moorage.api.pod_groups import PREEMPT_LOWER_PRIORITY, Group, GroupKey, group_of, key_of
 from moorage.cli.version_options import GATES_FLAG, VERSION_FLAG
-from moorage.cluster.pod_groups import GroupKey, group_of, key_of
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.engine.group_result import GroupDecision
 from moorage.engine.group_validation import group_problem

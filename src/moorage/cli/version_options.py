@@ -47,24 +47,14 @@ def given_gates(texts: Iterable[str] | None) -> Mapping[str, bool]:
         raise InputError(GATES_FLAG, str(error)) from None
 
 
-def with_gates(
-    version: KubernetesVersion, gates: Mapping[str, bool], *, schedules_groups: bool = False
-) -> KubernetesVersion:
+def with_gates(version: KubernetesVersion, gates: Mapping[str, bool]) -> KubernetesVersion:
     """A version with gates set; InputError if that version does not allow it."""
     try:
-        return version.with_gates(gates, schedules_groups=schedules_groups)
+        return version.with_gates(gates)
     except GateError as error:
         raise InputError(GATES_FLAG, str(error)) from None
 
 
-def emulated(
-    version: str | None, gates: Iterable[str] | None, *, schedules_groups: bool = False
-) -> KubernetesVersion:
-    """The version that the two options choose, by default the newest; InputError if one is invalid.
-
-    schedules_groups: whether the command schedules groups of pods as one; the rules are those of versions
-    with the extension point podGroupPostFilter.
-    """
-    chosen = chosen_version(version) or DEFAULT_VERSION
-    knows_groups = schedules_groups and chosen.pod_group_post_filter
-    return with_gates(chosen, given_gates(gates), schedules_groups=knows_groups)
+def emulated(version: str | None, gates: Iterable[str] | None) -> KubernetesVersion:
+    """The version that the two options choose, by default the newest; InputError if one is invalid."""
+    return with_gates(chosen_version(version) or DEFAULT_VERSION, given_gates(gates))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from moorage.api.pod import Pod
-from moorage.cluster.pod_groups import GroupKey
+from moorage.api.pod_groups import GroupKey
 from moorage.engine.decision import Decision
 from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message
 from moorage.explain.placement_trials import PlacementTrial

@@ -8,7 +8,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from moorage.cluster.pod_groups import GroupKey
+from moorage.api.pod_groups import GroupKey
 from moorage.engine.decision import Decision
 from moorage.engine.group_choices import RandomChoices
 from moorage.engine.group_result import GroupResult

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from moorage.api.pod import Pod
-from moorage.cluster.pod_groups import GroupKey, group_of
+from moorage.api.pod_groups import GroupKey, group_of
 from moorage.framework.interface.pod_groups import PodGroupInfo
 from moorage.sim.cluster import SimulatedCluster
 
