@@ -10,14 +10,16 @@ from moorage.api.pod import Pod, Volume
 _encode = msgspec.msgpack.Encoder(enc_hook=hex).encode
 
 
-def equivalence_key(pod: Pod, *, any_claims: bool = False) -> bytes:
+def equivalence_key(pod: Pod, *, any_claims: bool = False, any_group: bool = False) -> bytes:
     """Equal for pods with the same namespace, labels, spec and managing owner.
 
     Volumes without any field that scheduling reads are left out: every pod has one with a unique name for its
     credentials. Where a volume has a claim named after the pod, the pod's name is part of the key.
-    any_claims: whether the names of claims are left out, too.
+    any_claims: whether the names of claims are left out, too. any_group: whether the group of pods is.
     """
     spec, name = pod.spec, ""
+    if any_group and spec.scheduling_group is not None:
+        spec = msgspec.structs.replace(spec, scheduling_group=None)
     if spec.volumes:
         read = [volume for volume in spec.volumes if _is_read(volume)]
         if any_claims:

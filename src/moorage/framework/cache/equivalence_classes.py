@@ -1,8 +1,8 @@
 """Equivalence classes of pods: pods of one class get equal answers where nothing has changed.
 
 Two pods are of one class if and only if namespace, labels, spec and managing owner are equal, but for the
-names of their volume claims: pods made from one template. A plugin keeps what it has computed for a class
-there (`EquivalenceClass.write`), under a key of its own; it is freed with the class.
+names of their volume claims and of their group: pods made from one template. A plugin keeps what it has
+computed for a class there (`EquivalenceClass.write`), under a key of its own; it is freed with the class.
 
 Classes are bounded in number, and each in size: the least recently used is evicted first, also while there
 are pods of it, and a class may outlive its pods. Pods with very large specs, and those beyond the limits of
@@ -90,7 +90,7 @@ class EquivalenceClasses:
             raise PodLimitError(error)
         names = named_nodes(pod)
         is_named = names is not None and len(names) == 1
-        key = equivalence_key(_unnamed(pod) if is_named else pod, any_claims=True)
+        key = equivalence_key(_unnamed(pod) if is_named else pod, any_claims=True, any_group=True)
         key += b"named" if is_named else b""
         found = self._known.get(key)
         if found is None:

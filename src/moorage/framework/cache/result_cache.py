@@ -186,8 +186,9 @@ class ResultCaches:
     def make(self, pod: Pod, snapshot: Snapshot, *, is_sampled: bool) -> PluginResultCache:
         """The result cache of a pod's equivalence class; runs pre_filter and pre_score of cached plugins.
 
-        Pods of a class may differ in their claims. Of moorage's own plugins, those that read claims return no
-        dependencies for pods that have any; whether a plugin from outside reads them is not known.
+        Pods of a class may differ in their claims and in their group. Of moorage's own plugins, those that
+        read claims return no dependencies for pods that have any, and no filter or score reads the group;
+        whether a plugin from outside reads them is not known.
         """
         declared = self._declared(pod, snapshot, is_sampled=is_sampled)
         prepared = CycleState()
@@ -244,7 +245,8 @@ class ResultCaches:
     def _depends_on(self, pod: Pod, snapshot: Snapshot) -> list[DependsOn | None]:
         """What the plugins of a profile declare for a pod."""
         objects = snapshot.objects
-        uncached = self._profile.outside if pod.has_claims else frozenset()
+        differs = pod.has_claims or pod.spec.scheduling_group is not None
+        uncached = self._profile.outside if differs else frozenset()
         declared: list[DependsOn | None] = []
         for call in self._profile.depending:
             depends_on = None if call.plugin in uncached else call(pod, objects)
