@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -217,3 +218,42 @@ def test_written_rows_are_reported_and_moved_ones_end_what_was_known() -> None:
     assert snapshot.names == ["c", "b"]
     assert snapshot.changes.since(before) is None
     assert snapshot.changes.since(snapshot.changes.position) == []
+
+
+def test_pods_forgotten_and_assumed_again_change_no_load() -> None:
+    cache = Cache([make_node("a"), make_node("b"), make_pod("old", uid="old", on="a")])
+    like = PodInfo(make_pod("x", requests={"cpu": "1"}))
+    pods = [make_pod(name, uid=name, requests={"cpu": "1"}) for name in ("p", "q")]
+    assumed = [cache.assume_pod(pod, "a", like) for pod in pods]
+    before = cache.snapshot().load_changes.position
+    for pod in reversed(assumed):
+        cache.forget_pod(pod)
+    for pod in pods:
+        cache.assume_pod(pod, "a", like)
+    assert cache.snapshot().load_changes.since(before) == []
+    assert list(cache.snapshot().pods_of(0)) == ["old", "p", "q"]
+    cache.validate()
+
+
+def _renew_node(cache: Cache) -> None:
+    cache.put_node(make_node("a", unschedulable=True))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda cache: cache.assume_pod(make_pod("more", uid="more"), "a"), id="another pod"),
+        pytest.param(lambda cache: cache.remove_pod(make_pod("old", uid="old")), id="a pod less"),
+        pytest.param(_renew_node, id="another node"),
+    ],
+)
+def test_a_pod_assumed_again_hides_no_other_change(change: Callable[[Cache], object]) -> None:
+    cache = Cache([make_node("a"), make_pod("old", uid="old", on="a")])
+    like, pod = PodInfo(make_pod("x")), make_pod("p", uid="p")
+    assumed = cache.assume_pod(pod, "a", like)
+    before = cache.snapshot().load_changes.position
+    cache.forget_pod(assumed)
+    change(cache)
+    cache.assume_pod(pod, "a", like)
+    assert cache.snapshot().load_changes.since(before) == [0]
+    cache.validate()

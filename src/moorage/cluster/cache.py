@@ -231,7 +231,7 @@ class Cache:
             if entry.has_departures:
                 self._snapshot.release(entry)
         for entry in changed:
-            if self._changed[entry.name]:
+            if self._changed[entry.name] and not self._snapshot.has_load_of(entry):
                 self._snapshot.write(entry)
             else:
                 self._snapshot.relabel(entry)

@@ -75,6 +75,23 @@ class NodeEntry:
         self.pods.append(uid, info)
         self._note(uid, info, True)
 
+    def has_same_load(self) -> bool:
+        """Whether the pods are those of the last snapshot, but for their order and labels.
+
+        A group's cycle forgets its members at its end, and those that get nodes are assumed there again.
+        """
+        if self.moves is None:
+            return False
+        moved: dict[str, PodInfo] = {}
+        for uid, info, is_added in self.moves:
+            if is_added == (uid not in moved) or info.holds:
+                return False
+            if not is_added:
+                moved[uid] = info
+            elif moved.pop(uid).load is not info.load:
+                return False
+        return not moved
+
     def written(self) -> None:
         """The snapshot has the node's pods as they are now."""
         self.moves = []

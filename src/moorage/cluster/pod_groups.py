@@ -101,12 +101,11 @@ class PodGroups:
 
     def unscheduled(self, key: GroupKey) -> list[Pod]:
         """The pods of a PodGroup, or of all parts of a composite group, that are on no node."""
-        return [
-            pod
-            for leaf in self.leaves(key)
-            for uid, pod in self._known.get(leaf, {}).items()
-            if uid not in self._placed.get(leaf, ())
-        ]
+        pods: list[Pod] = []
+        for leaf in self.leaves(key):
+            placed = self._placed.get(leaf, {})
+            pods += [pod for uid, pod in self._known.get(leaf, {}).items() if uid not in placed]
+        return pods
 
     @property
     def has_scheduled(self) -> bool:

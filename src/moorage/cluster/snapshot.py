@@ -156,6 +156,13 @@ class Snapshot:
             if known is not None and (now is None or now.load is not known.load):
                 self.pods.remove(uid)
 
+    def has_load_of(self, entry: NodeEntry) -> bool:
+        """Whether the row of a changed node says all that is to be written of it, but for pods' labels."""
+        if not entry.has_departures or not entry.has_same_load():
+            return False
+        row = self.row_of.get(entry.name)
+        return row is not None and self.nodes[row] is entry.node
+
     def write(self, entry: NodeEntry) -> None:
         """Write a node's row, adding it if it is new."""
         assert entry.node is not None
