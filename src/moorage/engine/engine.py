@@ -123,7 +123,7 @@ class Engine:
                 scores = framework.score(cycle, pod, feasible)
                 if log.v >= 10:
                     _log_scores(pod, feasible, scores)
-                chosen = self._best_of(scores.totals)
+                chosen = self.best_of(scores.totals)
             if log.v >= 10:
                 _log_totals(pod, feasible, scores)
             return Decision(pod, feasible.name(chosen), feasible, scores, diagnosis, evaluated)
@@ -143,7 +143,23 @@ class Engine:
         node = candidates.within(nodes.named([node_name]))
         return len(framework.filter(cycle, pod, node, diagnosis)) > 0
 
-    def _best_of(self, totals: Scores) -> int:
+    def cached_cycle(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> CycleState | None:
+        """A pod's cycle after its pre-filters, if cached answers alone decide about the pod; else None."""
+        if self._equivalence_classes is None or len(framework.handle.extenders):
+            return None
+        if self._sampling.is_wanted(framework):
+            return None
+        cycle = CycleState()
+        try:
+            like = cycle.equivalence_class = self._equivalence_classes.of(pod, len(snapshot))
+            if like is None or like.is_named:
+                return None
+            framework.pre_filter(cycle, pod, Nodes(snapshot), Diagnosis(len(snapshot)))
+        except (PodLimitError, PluginError):
+            return None
+        return cycle if framework.plan(cycle).is_cached else None
+
+    def best_of(self, totals: Scores) -> int:
         """The index of the best total: of several, the first from a random place on."""
         start = self._random.randrange(len(totals))
         after = start + int(totals[start:].argmax())

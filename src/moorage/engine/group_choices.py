@@ -15,7 +15,12 @@ from moorage.framework.runtime.scores import ScoreTable
 
 
 class GroupChoices(Protocol):
-    """Makes the choices of a group's cycle, and is shown its steps."""
+    """Makes the choices of a group's cycle, and is shown its steps.
+
+    reads_decisions: whether a member's node depends on more of its decision than the node that was chosen.
+    """
+
+    reads_decisions: bool
 
     def placements(self, group: PodGroupInfo, placements: Sequence[Placement]) -> Sequence[Placement]:
         """The order in which placements are tried."""
@@ -40,6 +45,8 @@ class GroupChoices(Protocol):
 
 class RandomChoices:
     """Chooses at random."""
+
+    reads_decisions = False
 
     def __init__(self, random: Random) -> None:
         self._random = random

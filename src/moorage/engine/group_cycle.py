@@ -10,13 +10,17 @@ are scheduled in turn inside each of its placements, and the pods of one stay as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey
 from moorage.cluster.cache import Cache
+from moorage.engine.alike_members import AlikeMembers
+from moorage.engine.assumed_members import AssumedMembers
 from moorage.engine.engine import Engine
 from moorage.engine.group_choices import GroupChoices
+from moorage.engine.group_dry_run import DryRun
 from moorage.engine.group_result import (
     GroupDecision,
     GroupResult,
@@ -42,6 +46,8 @@ from moorage.klog import Logger, kobj
 log = Logger(__name__)
 
 _Results = dict[GroupKey, GroupResult]
+_Decide = Callable[[PodGroupInfo, Placement, Pod], Awaitable[MemberResult]]
+"""Decides for a member in a placement."""
 
 
 class GroupCycle:
@@ -65,8 +71,7 @@ class GroupCycle:
         self._groups = cache.pod_groups
         self._choices = choices
         self._has_placements = has_placements
-        self._assumed: list[tuple[Assignment, Pod]] = []
-        """Members that are assumed, in order."""
+        self._assumed = AssumedMembers(framework, cache)
         self._member_cycles: dict[str, CycleState] = {}
 
     async def decide(self, root: PodGroupInfo) -> GroupDecision:
@@ -81,7 +86,7 @@ class GroupCycle:
         return decision
 
     async def _make_room(self, root: PodGroupInfo, cycle: CycleState, decision: GroupDecision) -> None:
-        dry_run = _DryRun(self, root)
+        dry_run = DryRun(self._cache, partial(self._schedule_again, root), self._fits)
         try:
             made = await self._framework.pod_group_post_filter(cycle, root, dry_run)
         except PluginError as error:
@@ -108,7 +113,7 @@ class GroupCycle:
         try:
             result = await self._group(root, Nodes(self._cache.snapshot()), cycle, results)
         finally:
-            self._forget_from(mark)
+            self._assumed.forget_from(mark)
         if result.status.is_success and not result.any_scheduled:
             result.status = GroupStatus.unschedulable()
         return results
@@ -134,23 +139,27 @@ class GroupCycle:
             return GroupResult(group, GroupStatus.failed(str(error)))
         if isinstance(generated, Status):
             return GroupResult(group, GroupStatus.of(generated))
+        alike = self._alike_members(group) if len(generated) > 1 else None
         first: _Results | None = None
         feasible: list[_Results] = []
         for placement in self._choices.placements(group, generated):
             if log.v >= 4:
                 log.info(4, "Assuming placement in snapshot", placement=placement.name)
             subtree: _Results = {}
+            decide = None if alike is None else _rehearsal(alike, placement)
             mark = len(self._assumed)
-            result = subtree[group.key] = await self._in_placement(group, placement, subtree)
-            self._forget_from(mark)
+            result = subtree[group.key] = await self._in_placement(group, placement, subtree, decide)
+            self._assumed.forget_from(mark)
             if result.status.is_error:
                 return result
             first = first or subtree
             if result.status.is_success:
                 feasible.append(subtree)
         if feasible:
-            return self._take_best(group, cycle, feasible, results)
+            return await self._take_best(group, cycle, feasible, results, is_rehearsed=alike is not None)
         assert first is not None
+        if alike is not None:
+            first = await self._followed(group, first)
         result, status = first[group.key], first[group.key].status
         result.status = GroupStatus.unschedulable(
             f"0/{len(generated)} placements are available, first placement status: {status.quoted}"
@@ -158,8 +167,33 @@ class GroupCycle:
         results.update(first)
         return result
 
-    def _take_best(
-        self, group: PodGroupInfo, cycle: CycleState, feasible: Sequence[_Results], results: _Results
+    def _alike_members(self, group: PodGroupInfo) -> AlikeMembers | None:
+        """The members of a group, if placements can be compared without the decisions about each member."""
+        if group.is_composite or self._choices.reads_decisions or log.v >= 4:
+            return None
+        try:
+            return AlikeMembers.of(self._engine, self._framework, self._cache.snapshot(), group.pods)
+        except PluginError:
+            return None  # The same error ends the ordinary cycle.
+
+    async def _followed(self, group: PodGroupInfo, rehearsed: _Results) -> _Results:
+        """A placement that was rehearsed, with the decisions about its members."""
+        known = rehearsed[group.key]
+        assert known.placement is not None
+        mark, nodes = len(self._assumed), iter([member.node_name for member in known.members])
+        decide = partial(self._member, nodes=nodes)
+        result = await self._evaluated(group, known.placement, {}, decide)
+        self._assumed.forget_from(mark)
+        return {group.key: result}
+
+    async def _take_best(
+        self,
+        group: PodGroupInfo,
+        cycle: CycleState,
+        feasible: Sequence[_Results],
+        results: _Results,
+        *,
+        is_rehearsed: bool,
     ) -> GroupResult:
         """Choose one of the feasible placements."""
         self._cache.snapshot()  # The nodes are scored without what was assumed.
@@ -172,37 +206,50 @@ class GroupCycle:
             scores = self._framework.placement_score(cycle, group, assigned) if len(feasible) > 1 else None
         except PluginError as error:
             return GroupResult(group, GroupStatus.failed(str(error)))
-        best = self._choices.best(group, assigned, scores)
+        best = feasible[self._choices.best(group, assigned, scores)]
+        if is_rehearsed:
+            best = await self._followed(group, best)
         if self._groups.is_nested:
             # Other groups of the hierarchy see these pods.
-            for each in assigned[best].assignments:
-                status = self._assume(each)
+            for each in _assignments(group, best):
+                status = self._assumed.add(each)
                 if status.code is not Code.SUCCESS:
                     return GroupResult(
                         group, GroupStatus.failed(f"failed to assume the subtree: {status.message}")
                     )
-        results.update(feasible[best])
-        return feasible[best][group.key]
+        results.update(best)
+        return best[group.key]
 
     async def _in_placement(
-        self, group: PodGroupInfo, placement: Placement, subtree: _Results
+        self, group: PodGroupInfo, placement: Placement, subtree: _Results, decide: _Decide | None = None
     ) -> GroupResult:
         """Schedule a group in a placement: its members, or child groups, in turn."""
-        mark, cycle = len(self._assumed), CycleState()
         self._choices.trying(group, placement)
+        result = await self._evaluated(group, placement, subtree, decide or self._member)
+        self._choices.tried(placement, result)
+        return result
+
+    async def _evaluated(
+        self, group: PodGroupInfo, placement: Placement, subtree: _Results, decide: _Decide
+    ) -> GroupResult:
+        mark, cycle = len(self._assumed), CycleState()
         result = GroupResult(group, GroupStatus.unschedulable(), placement=placement)
         if group.is_composite:
             await self._children_in_turn(group, placement, cycle, result, subtree)
         else:
-            await self._members_in_turn(group, placement, cycle, result)
+            await self._members_in_turn(group, placement, cycle, result, decide)
         if not result.status.is_success:
-            self._forget_from(mark)
+            self._assumed.forget_from(mark)
             result.any_scheduled = False
-        self._choices.tried(placement, result)
         return result
 
     async def _members_in_turn(
-        self, group: PodGroupInfo, placement: Placement, cycle: CycleState, result: GroupResult
+        self,
+        group: PodGroupInfo,
+        placement: Placement,
+        cycle: CycleState,
+        result: GroupResult,
+        decide: _Decide,
     ) -> None:
         if log.v >= 5:
             log.info(
@@ -221,7 +268,7 @@ class GroupCycle:
             result.status = GroupStatus.unschedulable(*verdict.reasons)
             return
         for pod in group.pods:
-            member = await self._member(group, placement, pod)
+            member = await decide(group, placement, pod)
             result.members.append(member)
             if member.error:
                 result.status = GroupStatus.failed(
@@ -278,8 +325,10 @@ class GroupCycle:
 
     # Members
 
-    async def _member(self, group: PodGroupInfo, placement: Placement, pod: Pod) -> MemberResult:
-        """Find a node for a member, and assume it there."""
+    async def _member(
+        self, group: PodGroupInfo, placement: Placement, pod: Pod, nodes: Iterator[str | None] | None = None
+    ) -> MemberResult:
+        """Find a node for a member, and assume it there. nodes: the nodes of members in turn, if known."""
         if log.v >= 4:
             message = "Attempting to schedule a pod belonging to a pod group"
             log.info(4, message, podGroup=kobj(group.group), pod=kobj(pod))
@@ -287,37 +336,15 @@ class GroupCycle:
         decision = await self._engine.decide_async(
             self._framework, pod, self._cache.snapshot(), cycle, placement.nodes
         )
-        member = MemberResult(pod, cycle, decision, self._choices.node(decision))
+        node_name = self._choices.node(decision) if nodes is None else next(nodes)
+        member = MemberResult(pod, cycle, decision, node_name)
         if (assignment := member.assignment) is not None:
-            status = self._assume(assignment)
+            status = self._assumed.add(assignment)
             if status.code is not Code.SUCCESS:
                 member.node_name, member.refusal = None, status
         return member
 
-    def _assume(self, assignment: Assignment) -> Status:
-        """Assume a member on its node and reserve what it needs; if that fails, nothing is left of it."""
-        like = assignment.cycle.equivalence_class
-        assumed = self._cache.assume_pod(
-            assignment.pod, assignment.node_name, None if like is None else like.info(assignment.pod)
-        )
-        self._assumed.append((assignment, assumed))
-        try:
-            status = self._framework.reserve(assignment.cycle, assumed, assignment.node_name)
-        except PluginError as error:
-            status = Status(Code.ERROR, (str(error),), error.plugin)
-        if status.code is not Code.SUCCESS:
-            self._forget_from(len(self._assumed) - 1)
-        return status
-
-    def _forget_from(self, mark: int) -> None:
-        """Undo assumptions, the last one first, until `mark` of them are left."""
-        while len(self._assumed) > mark:
-            assignment, assumed = self._assumed.pop()
-            for error in self._framework.unreserve(assignment.cycle, assumed, assignment.node_name):
-                log.error(error, "Unreserve failed", pod=kobj(assumed))
-            self._cache.forget_pod(assumed)
-
-    def fits(self, assignments: Sequence[Assignment]) -> bool:
+    def _fits(self, assignments: Sequence[Assignment]) -> bool:
         """Whether members pass all filters on their nodes, each assumed there before the next."""
         mark = len(self._assumed)
         try:
@@ -327,12 +354,12 @@ class GroupCycle:
                     self._framework, each.pod, self._cache.snapshot(), each.node_name, cycle
                 ):
                     return False
-                self._assume(Assignment(each.pod, each.node_name, cycle))
+                self._assumed.add(Assignment(each.pod, each.node_name, cycle))
             return True
         finally:
-            self._forget_from(mark)
+            self._assumed.forget_from(mark)
 
-    async def schedule_again(self, root: PodGroupInfo) -> GroupSchedule:
+    async def _schedule_again(self, root: PodGroupInfo) -> GroupSchedule:
         """Schedule a group in a dry run."""
         results = await self._schedule(root, CycleState())
         status = results[root.key].status
@@ -342,40 +369,14 @@ class GroupCycle:
         )
 
 
-class _DryRun:
-    """A group in a cluster without some pods."""
+def _rehearsal(alike: AlikeMembers, placement: Placement) -> _Decide:
+    """Decides for the members in a placement without assuming them: the nodes are known, and nothing else."""
+    in_turn = alike.in_placement(placement.nodes)
 
-    def __init__(self, cycle: GroupCycle, root: PodGroupInfo) -> None:
-        self.groups = cycle._groups
-        self._cycle = cycle
-        self._root = root
-        self._set_aside = cycle._cache.set_aside(())
+    async def member(group: PodGroupInfo, placement: Placement, pod: Pod) -> MemberResult:
+        return MemberResult(pod, alike.cycle, node_name=in_turn.next_node())
 
-    def nodes(self) -> Nodes:
-        """All nodes, as they are now in the dry run."""
-        return Nodes(self._cycle._cache.snapshot())
-
-    def remove(self, pods: Iterable[Pod]) -> None:
-        """Remove pods from their nodes."""
-        for pod in pods:
-            self._set_aside.remove(pod)
-
-    def put_back(self, pods: Iterable[Pod]) -> None:
-        """Put removed pods back."""
-        for pod in pods:
-            self._set_aside.put_back(pod)
-
-    async def schedule(self) -> GroupSchedule:
-        """Schedule the group once more."""
-        return await self._cycle.schedule_again(self._root)
-
-    def fits(self, assignments: Sequence[Assignment]) -> bool:
-        """Whether members still pass all filters on their nodes, each assumed there before the next."""
-        return self._cycle.fits(assignments)
-
-    def end(self) -> None:
-        """Undo all of it."""
-        self._set_aside.end()
+    return member
 
 
 def _assignments(group: PodGroupInfo, results: _Results) -> list[Assignment]:

@@ -40,6 +40,8 @@ class _Level:
 class RecordedChoices:
     """Follows the recorded choices of one cycle, and notes what differs."""
 
+    reads_decisions = True
+
     def __init__(self, recorded: RecordedCycle, differ: Differ) -> None:
         self.differences: list[Difference] = []
         self._differ = differ

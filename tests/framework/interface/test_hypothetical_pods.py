@@ -88,3 +88,22 @@ def test_filters_of_one_node_see_hypothetically_removed_pods() -> None:
     assert [info.pod.name for info in first.pods] == ["boss"]
     assert [info.pod.name for info in second.pods] == ["web", "batch"]
     assert second.requested("cpu") == 1000
+
+
+def test_pods_on_each_node_are_as_if_they_were_added_one_by_one() -> None:
+    node = a_node()
+    rows, ports = np.arange(3), PodInfo(make_pod("c", containers=[{"name": "c", "ports": [port(81)]}]))
+    several = [*INCOMING, *INCOMING, ports]
+    added = [(index, info) for index in range(3) for info in several]
+    one_by_one = Nodes(node.snapshot, rows, HypotheticalPods(node.snapshot, 3, added=added))
+    on_each = Nodes(node.snapshot, rows, HypotheticalPods(node.snapshot, 3, on_each=several))
+    for nodes in ((one_by_one, on_each), (one_by_one.at(rows[1:]), on_each.at(rows[1:]))):
+        expected, found = map(contents_by_columns, nodes)
+        assert found == expected
+        expected_ports, found_ports = (
+            [sorted(each.ports.vocabulary.values[code]) for code in each.ports.codes] for each in nodes
+        )
+        assert found_ports == expected_ports
+    assert on_each.hypothetical_pods is not None
+    assert on_each.hypothetical_pods.indices() == [0, 1, 2]
+    assert on_each.hypothetical_pods.adding([(0, ports)]).all_added() == [*several, ports]

@@ -33,10 +33,10 @@ class HypotheticalPods:
     """Pods added to, and removed from, the nodes of a view, which are named by their index in it.
 
     removed: pods on nodes, as (node index, row in the snapshot's pod table), two arrays of one length.
-    added: pods that are on no node yet, as (node index, pod).
+    added: pods that are on no node yet, as (node index, pod). on_each: pods that are added to every node.
     """
 
-    __slots__ = ("_snapshot", "added", "count", "removed_from", "removed_pods")
+    __slots__ = ("_snapshot", "added", "count", "on_each", "removed_from", "removed_pods")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class HypotheticalPods:
         removed_from: NDArray[np.intp] | None = None,
         removed_pods: NDArray[np.intp] | None = None,
         added: Sequence[tuple[int, PodInfo]] = (),
+        on_each: Sequence[PodInfo] = (),
     ) -> None:
         none = np.zeros(0, np.intp)
         self._snapshot = snapshot
@@ -52,6 +53,7 @@ class HypotheticalPods:
         self.removed_from = none if removed_from is None else removed_from
         self.removed_pods = none if removed_pods is None else removed_pods
         self.added = added
+        self.on_each = on_each
 
     def take(self, indices: NDArray[np.intp]) -> HypotheticalPods:
         """The changes of some of the nodes, which in the result are named by their place in `indices`."""
@@ -64,16 +66,28 @@ class HypotheticalPods:
             place[self.removed_from[kept]],
             self.removed_pods[kept],
             [(int(place[index]), info) for index, info in self.added if place[index] >= 0],
+            self.on_each,
         )
 
     def adding(self, added: Sequence[tuple[int, PodInfo]]) -> HypotheticalPods:
         """These changes and more pods added."""
         return HypotheticalPods(
-            self._snapshot, self.count, self.removed_from, self.removed_pods, (*self.added, *added)
+            self._snapshot,
+            self.count,
+            self.removed_from,
+            self.removed_pods,
+            (*self.added, *added),
+            self.on_each,
         )
+
+    def all_added(self) -> list[PodInfo]:
+        """The pods added to any node."""
+        return [*self.on_each, *(info for _, info in self.added)]
 
     def indices(self) -> list[int]:
         """The nodes where anything changes."""
+        if self.on_each:
+            return list(range(self.count))
         return sorted({*self.removed_from.tolist(), *(index for index, _ in self.added)})
 
     # What plugins read. All arrays have shape (nodes,).
@@ -114,6 +128,8 @@ class HypotheticalPods:
 
     def holders(self) -> list[int]:
         """The nodes where a pod with ports, claims or disks is added or removed."""
+        if any(info.holds for info in self.on_each):
+            return list(range(self.count))
         removed = self.removed_from[self._snapshot.pods.holds.values[self.removed_pods]]
         added = [index for index, info in self.added if info.host_ports or info.claims or info.disks]
         return sorted({*removed.tolist(), *added})
@@ -123,7 +139,7 @@ class HypotheticalPods:
         total = -np.bincount(self.removed_from, weights, minlength=self.count).astype(np.int64)
         for index, info in self.added:
             total[index] += of_added(info)
-        return total
+        return total + sum(map(of_added, self.on_each)) if self.on_each else total
 
     def removed_on(self, index: int) -> list[PodInfo]:
         """The pods removed from one node."""
@@ -132,7 +148,7 @@ class HypotheticalPods:
 
     def added_on(self, index: int) -> list[PodInfo]:
         """The pods added to one node."""
-        return [info for place, info in self.added if place == index]
+        return [*self.on_each, *(info for place, info in self.added if place == index)]
 
     def pods_on(self, index: int, row: int) -> list[PodInfo]:
         """The pods on one node, as if the changes had been made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -48,7 +48,7 @@ class Status:
 
     def by(self, plugin: str) -> Status:
         """This status with a plugin's name."""
-        return replace(self, plugin=plugin)
+        return Status(self.code, self.reasons, plugin, self.timeout_seconds)
 
 
 SUCCESS = Status(Code.SUCCESS)

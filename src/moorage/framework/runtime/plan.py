@@ -151,6 +151,12 @@ class ProfilePlan:
         self.pre_flights = self._active("pre_bind_pre_flight")
         self.pre_binds = self._active("pre_bind")
 
+    @property
+    def is_cached(self) -> bool:
+        """Whether cached answers decide about a pod up to its binding: no plugin is called for each pod."""
+        uncached = self.pre_filters or self.filters.rest or self.pre_scores or self.reserves
+        return not uncached and len(self.scores.cached) == len(self.scores.active)
+
     def leaving_out(self, reason: CallDecision, plugins: Collection[str]) -> ProfilePlan:
         """This plan without some more plugins."""
         if not plugins:

@@ -86,7 +86,7 @@ class AffinityCounts:
         keys = set(self.existing_anti_affinity.by_key)
         if nodes.hypothetical_pods is not None:
             in_domains = nodes.snapshot.pods.terms_codes.in_domains
-            added = (in_domains(info.terms) for _, info in nodes.hypothetical_pods.added)
+            added = (in_domains(info.terms) for info in nodes.hypothetical_pods.all_added())
             keys.update(key for terms in added for key, _ in existing_anti(terms))
         mask = np.zeros(len(nodes), bool)
         for key in keys:

@@ -102,6 +102,7 @@ class NodeResourcesFit:
         ratio = strategy.requested_to_capacity_ratio
         self._strategy = strategies.strategy(strategy.type, ratio.shape if ratio is not None else ())
         self._needed_by = IdentityCache(self._needs)
+        self._counted_for = IdentityCache(_scoring_amounts)
 
     # Events
 
@@ -258,8 +259,8 @@ class NodeResourcesFit:
     def _fullness(self, placement: PlacementAssignments) -> int:
         wanted: Counter[str] = Counter()
         for each in placement.assignments:
-            for name, billionths in scoring_requests(each.pod).items():
-                wanted[name] += whole_units(name, billionths)
+            for name, amount in self._counted_for(each.pod):
+                wanted[name] += amount
         nodes, usages = placement.placement.nodes, []
         for name, weight in self._names_and_weights:
             if not wanted[name] and is_scalar_resource(name):
@@ -301,6 +302,10 @@ class _Room:
 def _free_resources(node: Node) -> dict[str, int]:
     allocatable = node.status.allocatable
     return {PODS: allocatable[PODS].value if PODS in allocatable else 0, **resource_amounts(allocatable)}
+
+
+def _scoring_amounts(pod: Pod) -> list[tuple[str, int]]:
+    return [(name, whole_units(name, amount)) for name, amount in scoring_requests(pod).items()]
 
 
 def _used_resources(pod: Pod) -> dict[str, int]:
