@@ -69,9 +69,9 @@ def test_default_plugins_in_order() -> None:
 WORKLOADS = {"GenericWorkload": True}
 GATES: dict[str, tuple[KubernetesVersion, str]] = {
     "no declared features": (V1_36.with_gates(WITHOUT_DECLARED_FEATURES), "DefaultBinder"),
-    "gangs": (
+    "gangs of another form": (
         V1_36.with_gates({**WORKLOADS, "GangScheduling": True}),
-        "DefaultBinder NodeDeclaredFeatures GangScheduling",
+        "DefaultBinder NodeDeclaredFeatures",
     ),
     "gangs are part of workloads": (
         V1_37.with_gates(WORKLOADS),

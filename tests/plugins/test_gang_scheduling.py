@@ -11,6 +11,7 @@ from moorage.api.pod import Pod
 from moorage.api.pod_groups import CompositePodGroup, Group, PodGroup, key_of
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
+from moorage.emulation.kubernetes_version import V1_37
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.pod_groups import PlacementProgress, PodGroupInfo
@@ -35,8 +36,13 @@ def member(name: str, of: str = "g") -> Pod:
 class GangScene:
     def __init__(self, *objects: Any, is_nested: bool = False) -> None:
         self.cache = Cache([make_node("n"), *objects])
-        self.cache.pod_groups.is_nested = is_nested
-        self.handle = Handle(clock=VirtualClock(), pod_groups=self.cache.pod_groups)
+        gates = {
+            "GenericWorkload": True,
+            "TopologyAwareWorkloadScheduling": is_nested,
+            "CompositePodGroup": is_nested,
+        }
+        groups, version = self.cache.pod_groups, V1_37.with_gates(gates)
+        self.handle = Handle(clock=VirtualClock(), pod_groups=groups, version=version)
         self.plugin = GangScheduling(self.handle)
 
     def arrive(self, *pods: Pod) -> None:

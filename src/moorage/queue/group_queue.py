@@ -137,7 +137,7 @@ class GroupSchedulingQueue(SchedulingQueue):
         is_new = entry is None
         if entry is None:
             priority = self._groups.priority_of_group(root)
-            entry = QueuedGroup(member.pod, member.timestamp, key=root, group_priority=priority)
+            entry = QueuedGroup(member.pod, member.timestamp, key=root, priority=priority)
             self._entries[root] = entry
         self._keep(member, key, entry)
         if is_new or entry.gating_plugin:

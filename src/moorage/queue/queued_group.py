@@ -12,21 +12,15 @@ class QueuedGroup(QueuedPod):
     """The waiting pods of a group, or of a hierarchy of groups, which are scheduled together.
 
     pod: the member that stands for the group: the one that gates it, or the first.
-    key, group_priority: the root of the hierarchy, and its priority.
+    key: the root of the hierarchy, whose priority is the entry's.
     members: the waiting pods, by uid.
     """
 
     key: GroupKey = GroupKey("", "")
-    group_priority: int = 0
     members: dict[str, QueuedPod] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.uid = repr(self.key)
-
-    @property
-    def priority(self) -> int:
-        """The root's priority."""
-        return self.group_priority
 
     @property
     def pod_count(self) -> int:

@@ -39,20 +39,17 @@ class QueuedPod(msgspec.Struct, eq=False):
     was_flushed: bool = False
     flush_timestamp: float | None = None
     uid: str = ""
-    """The pod's uid; stored because it is read very often."""
+    priority: int = 0
+    """The pod's uid and priority; stored because they are read very often."""
 
     def __post_init__(self) -> None:
         self.uid = self.pod.uid
+        self.priority = self.pod.priority
 
     @property
     def profile(self) -> str:
         """The scheduler name of the pod's profile."""
         return self.pod.spec.scheduler_name
-
-    @property
-    def priority(self) -> int:
-        """The priority that the queue is sorted by."""
-        return self.pod.priority
 
     @property
     def pod_count(self) -> int:

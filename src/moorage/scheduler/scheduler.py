@@ -269,7 +269,8 @@ class Scheduler:
             if self._handle.extenders:
                 await self._attempt_async(queued)
             else:
-                run_without_suspending(self._attempt(queued))
+                is_group = queued.__class__ is QueuedGroup
+                run_without_suspending((self._attempt if is_group else self._schedule_one.attempt)(queued))
             if self.cycles_begun % _MAX_CYCLES_PER_TURN == 0 or self._clock.now() > turn_ends_at:
                 await asyncio.sleep(0)
                 turn_ends_at = self._clock.now() + _MAX_TURN_SECONDS

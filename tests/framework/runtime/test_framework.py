@@ -224,7 +224,7 @@ def test_pre_enqueue_and_queue_sort() -> None:
 
     class Queued:
         def __init__(self, priority: int, timestamp: float) -> None:
-            self.pod = make_pod("q", priority=priority)
+            self.priority = priority
             self.timestamp = timestamp
 
     pods: list[Any] = [Queued(0, 1.0), Queued(5, 9.0), Queued(5, 2.0)]
