@@ -27,7 +27,10 @@ UPSTREAM = Path(__file__).parent / "data" / "metrics.tsv"
 """Taken from the sources of kube-scheduler v1.36.4."""
 NEWER = Path(__file__).parent / "data" / "metrics_1.37.tsv"
 """What v1.37.0-rc.1 declares differently or in addition."""
-RENAMED = "scheduler_resourceclaim_creates_total"
+GONE = {"scheduler_resourceclaim_creates_total", "scheduler_preemption_goroutines_duration_seconds"}
+"""What v1.37 renamed, and what it hides because it is deprecated."""
+ALL_GATES = {"SchedulerAsyncAPICalls": True, "GenericWorkload": True, "TopologyAwareWorkloadScheduling": True}
+"""The gates of metrics that are off by default."""
 
 
 def upstream(file: Path = UPSTREAM) -> dict[str, tuple[str, ...]]:
@@ -44,12 +47,45 @@ def test_every_metric_is_declared_as_upstream_declares_it(version: KubernetesVer
             " ".join(spec.labels),
             " ".join(map(repr, spec.buckets)),
         )
-        for spec in (*metrics_of(version).values(), *HEALTH_METRICS.values())
+        for spec in (*metrics_of(version.with_gates(ALL_GATES)).values(), *HEALTH_METRICS.values())
     }
     expected = upstream()
     if version is V1_37:
-        expected = {name: facts for name, facts in expected.items() if name != RENAMED} | upstream(NEWER)
+        expected = {name: facts for name, facts in expected.items() if name not in GONE} | upstream(NEWER)
     assert ours == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "gates", "change"),
+    [
+        (V1_36, {"GenericWorkload": True}, 3),
+        (V1_37, {"GenericWorkload": True}, 9),
+        (V1_37, {"GenericWorkload": True, "TopologyAwareWorkloadScheduling": True}, 12),
+        (V1_37, {"SchedulerAsyncAPICalls": True}, 3),
+        (V1_37, {"SchedulerAsyncPreemption": False}, -1),
+        (V1_37, {"DRADeviceBindingConditions": False}, -2),
+    ],
+)
+def test_metrics_of_a_feature_are_registered_with_its_gate(
+    version: KubernetesVersion, gates: dict[str, bool], change: int
+) -> None:
+    def registered(version: KubernetesVersion) -> float:
+        counts = shown(Metrics(version=version).text())["registered_metrics_total"]
+        return counts["deprecated_version=", "stability_level=ALPHA"]
+
+    assert registered(version.with_gates(gates)) - registered(version) == change
+
+
+def test_what_is_not_registered_is_not_shown() -> None:
+    metrics = Metrics()
+    metrics.workload_preemption_victims.observe(1)
+    metrics.preemption_goroutines_duration.labels("success").observe(1)
+    samples = shown(metrics.text())
+    assert "scheduler_workload_preemption_victims_count" not in samples
+    assert "scheduler_preemption_goroutines_duration_seconds_count" not in samples
+    assert samples["hidden_metrics_total"] == {(): 1.0}
+    groups = Metrics(version=V1_37.with_gates({"GenericWorkload": True}))
+    assert shown(groups.text())["scheduler_workload_preemption_victims_count"] == {(): 0.0}
 
 
 def test_metrics_of_our_own_say_so() -> None:
@@ -352,6 +388,14 @@ def test_each_waiting_pod_is_an_entity_of_the_queue() -> None:
     assert samples["scheduler_queued_entities"]["queue=backoff", "type=pod"] == 3
     incoming = samples["scheduler_queue_incoming_entities_total"]
     assert incoming == {("event=NodeAdd", "queue=active", "type=pod"): 2}
+    newer.queue_incoming_pods.labels("active", "NodeAdd").inc(4)
+    newer.count_incoming("active", "NodeAdd", 3, 1)
+    newer.count_entities({})
+    incoming = shown(newer.text())["scheduler_queue_incoming_entities_total"]
+    assert incoming == {
+        ("event=NodeAdd", "queue=active", "type=pod"): 3,
+        ("event=NodeAdd", "queue=active", "type=podgroup"): 1,
+    }
     queues = set(samples["scheduler_pending_pods"])
     assert {("queue=incomplete",), ("queue=pending",)} <= queues
     text = older.text()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
+from time import perf_counter
 
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey
@@ -21,6 +22,7 @@ from moorage.engine.assumed_members import AssumedMembers
 from moorage.engine.engine import Engine
 from moorage.engine.group_choices import GroupChoices
 from moorage.engine.group_dry_run import DryRun
+from moorage.engine.group_observer import GroupCycleObserver
 from moorage.engine.group_result import (
     GroupDecision,
     GroupResult,
@@ -64,6 +66,7 @@ class GroupCycle:
         choices: GroupChoices,
         *,
         has_placements: bool,
+        observer: GroupCycleObserver | None = None,
     ) -> None:
         self._engine = engine
         self._framework = framework
@@ -71,6 +74,7 @@ class GroupCycle:
         self._groups = cache.pod_groups
         self._choices = choices
         self._has_placements = has_placements
+        self._observer = observer or GroupCycleObserver()
         self._assumed = AssumedMembers(framework, cache)
         self._member_cycles: dict[str, CycleState] = {}
 
@@ -81,6 +85,7 @@ class GroupCycle:
         results = await self._schedule(root, cycle)
         decision = GroupDecision(root, results, results[root.key].status.code)
         _complete(root, results, None)
+        self._observer.group_algorithm_ended()
         if decision.root_code is Code.UNSCHEDULABLE:
             await self._make_room(root, cycle, decision)
         return decision
@@ -133,12 +138,15 @@ class GroupCycle:
         self, group: PodGroupInfo, nodes: Nodes, cycle: CycleState, results: _Results
     ) -> GroupResult:
         """Try all placements of a group, and take the best."""
+        cycle.is_sampled = True
         try:
             generated = self._framework.placement_generate(cycle, group, nodes)
         except PluginError as error:
             return GroupResult(group, GroupStatus.failed(str(error)))
         if isinstance(generated, Status):
             return GroupResult(group, GroupStatus.of(generated))
+        if not group.is_composite:
+            self._observer.placements_generated(self._framework.name, len(generated))
         alike = self._alike_members(group) if len(generated) > 1 else None
         first: _Results | None = None
         feasible: list[_Results] = []
@@ -147,11 +155,17 @@ class GroupCycle:
                 log.info(4, "Assuming placement in snapshot", placement=placement.name)
             subtree: _Results = {}
             decide = None if alike is None else _rehearsal(alike, placement)
-            mark = len(self._assumed)
+            mark, began = len(self._assumed), perf_counter()
             result = subtree[group.key] = await self._in_placement(group, placement, subtree, decide)
             self._assumed.forget_from(mark)
             if result.status.is_error:
                 return result
+            if not group.is_composite:
+                self._observer.placement_evaluated(
+                    self._framework.name,
+                    is_feasible=result.status.is_success,
+                    seconds=perf_counter() - began,
+                )
             first = first or subtree
             if result.status.is_success:
                 feasible.append(subtree)
@@ -332,16 +346,19 @@ class GroupCycle:
         if log.v >= 4:
             message = "Attempting to schedule a pod belonging to a pod group"
             log.info(4, message, podGroup=kobj(group.group), pod=kobj(pod))
+        began = perf_counter()
         cycle = self._member_cycles[pod.uid] = CycleState()
         decision = await self._engine.decide_async(
             self._framework, pod, self._cache.snapshot(), cycle, placement.nodes
         )
         node_name = self._choices.node(decision) if nodes is None else next(nodes)
         member = MemberResult(pod, cycle, decision, node_name)
+        self._observer.member_tried(perf_counter() - began)
         if (assignment := member.assignment) is not None:
             status = self._assumed.add(assignment)
             if status.code is not Code.SUCCESS:
                 member.node_name, member.refusal = None, status
+        member.seconds = perf_counter() - began
         return member
 
     def _fits(self, assignments: Sequence[Assignment]) -> bool:

@@ -84,6 +84,8 @@ class MemberResult:
     """The refusal of a reserve plugin at the chosen node."""
     untried_message: str = ""
     """Why a member was not tried."""
+    seconds: float = 0.0
+    """How long its attempt took."""
 
     @property
     def is_placed(self) -> bool:

@@ -103,7 +103,7 @@ class GroupSchedulingQueue(SchedulingQueue):
         entry = self._detach(member)
         self._count_rejections(member, -1)
         if entry is not None and entry.members:
-            self._place_again(entry, self.pod_events.deleted.label)
+            self._place_again(entry, self.pod_events.added.label)  # That is the event for kube-scheduler.
 
     # Groups
 
@@ -140,8 +140,10 @@ class GroupSchedulingQueue(SchedulingQueue):
             entry = QueuedGroup(member.pod, member.timestamp, key=root, priority=priority)
             self._entries[root] = entry
         self._keep(member, key, entry)
-        if is_new or entry.gating_plugin:
-            return self._place(entry, QueueingStrategy.AFTER_BACKOFF, event)
+        if is_new:
+            return self._to_active(entry, event)
+        if entry.gating_plugin:
+            return self._place_again(entry, event)
         return self._still_ungated(entry, member, event)
 
     def _keep(self, member: QueuedPod, key: GroupKey, where: QueuedGroup | Place) -> Place:
@@ -191,16 +193,21 @@ class GroupSchedulingQueue(SchedulingQueue):
             self._active.remove(entry.uid)
             self._backoff.remove(entry.uid)
             return self._to_unschedulable(entry, event)
-        self._observer.incoming(place, event, member)
+        self._count_again(place, event, entry)
         return place
 
     def _place_again(self, entry: QueuedGroup, event: str) -> Place:
         """Evaluate all gates again: a group may be too small without one of its members."""
         if self._active.remove(entry.uid) is not None:
-            return self._to_active(entry, event)
-        if self._backoff.remove(entry.uid) is not None:
-            return self._to_backoff(entry, event)
+            return self._place(entry, QueueingStrategy.IMMEDIATELY, event)
+        if self._backoff.remove(entry.uid) is None:
+            self._count_again(Place.UNSCHEDULABLE, event, entry)
         return self._place(entry, QueueingStrategy.AFTER_BACKOFF, event)
+
+    def _count_again(self, place: Place, event: str, entry: QueuedGroup) -> None:
+        """A group stays in its queue while its members change: its pods come in once more."""
+        self._observer.incoming(place, event, entry)
+        self._observer.stayed(place, event, entry)
 
     def _gated(self, queued: QueuedPod) -> bool:
         """Whether a plugin rejects a pod, or a member of a group, before it is queued."""
@@ -295,8 +302,9 @@ class GroupSchedulingQueue(SchedulingQueue):
         if not (scheduled and has_leftovers):
             group.timestamp = self._clock.now()
         group.was_flushed, group.flush_timestamp = False, None
-        strategy = QueueingStrategy.IMMEDIATELY if scheduled else QueueingStrategy.AFTER_BACKOFF
-        place = self._place(group, strategy, events.SCHEDULE_ATTEMPT_FAILURE)
+        waits = not scheduled and self._backoff.is_backing_off(group)
+        to_queue = self._to_backoff if waits else self._to_active
+        place = to_queue(group, events.SCHEDULE_ATTEMPT_FAILURE)
         if log.v >= 3:
             queue_log.group_put_back(group, place, self._scheduling_cycle)
 
@@ -343,12 +351,12 @@ class GroupSchedulingQueue(SchedulingQueue):
         return {place: len(self.pods_in(place)) for place in (*places, Place.INCOMPLETE, Place.PENDING)}
 
     def groups_by_queue(self) -> dict[str, tuple[int, int]]:
-        """By queue, how many groups of pods there are, and how many pods in them."""
+        """By queue, how many PodGroups there are, and how many pods in groups, composite ones included."""
         found: dict[str, tuple[int, int]] = {}
         for entry in self._entries.values():
             place = str(self._place_of_entry(entry))
             count, pod_count = found.get(place, (0, 0))
-            found[place] = (count + 1, pod_count + entry.pod_count)
+            found[place] = (count + entry.is_entity, pod_count + entry.pod_count)
         return found
 
     def __contains__(self, uid: str) -> bool:

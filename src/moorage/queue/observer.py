@@ -14,5 +14,11 @@ class QueueObserver:
     def incoming(self, queue: str, event: str, queued: QueuedPod) -> None:
         """An event moved a pod or a group into the active, the backoff or the unschedulable queue."""
 
+    def stayed(self, queue: str, event: str, queued: QueuedPod) -> None:
+        """What came in just now is where its strategy requeues it: the pods count, but not as an entity.
+
+        kube-scheduler takes it to have been in that queue before.
+        """
+
     def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         """A hint was evaluated: it returned `Queue` or `QueueSkip`, or failed (`Error`)."""

@@ -27,6 +27,11 @@ class QueuedGroup(QueuedPod):
         """How many pods are scheduled together."""
         return len(self.members)
 
+    @property
+    def is_entity(self) -> bool:
+        """Whether metrics count it as a group: composite groups are not counted, only their pods."""
+        return not self.key.is_composite
+
     def in_order(self) -> list[QueuedPod]:
         """The members in the order in which they are tried."""
         return sorted(self.members.values(), key=_order_of_member)

@@ -334,10 +334,21 @@ class SchedulingQueue:
 
     def _place(self, queued: QueuedPod, strategy: QueueingStrategy, event: str) -> Place:
         if strategy is QueueingStrategy.SKIP:
-            return self._to_unschedulable(queued, event)
-        if strategy is QueueingStrategy.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
-            return self._to_backoff(queued, event)
+            is_new = queued.uid not in self._unschedulable
+            place = self._to_unschedulable(queued, event)
+            if is_new:
+                self._observer.stayed(Place.UNSCHEDULABLE, event, queued)
+            return place
+        if strategy is QueueingStrategy.IMMEDIATELY:
+            return self._stayed(Place.ACTIVE, self._to_active(queued, event), event, queued)
+        if self._backoff.is_backing_off(queued):
+            return self._stayed(Place.BACKOFF, self._to_backoff(queued, event), event, queued)
         return self._to_active(queued, event)
+
+    def _stayed(self, expected: Place, place: Place, event: str, queued: QueuedPod) -> Place:
+        if place is expected:
+            self._observer.stayed(place, event, queued)
+        return place
 
     def _to_active(self, queued: QueuedPod, event: str) -> Place:
         if not self._gated(queued):
@@ -447,7 +458,7 @@ class SchedulingQueue:
         }
 
     def groups_by_queue(self) -> dict[str, tuple[int, int]]:
-        """By queue, how many groups of pods there are, and how many pods in them."""
+        """By queue, how many PodGroups there are, and how many pods in groups."""
         return {}
 
     def events_in_flight(self) -> Counter[str]:

@@ -13,13 +13,15 @@ from typing import Any, Final
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.extension_points import PostFilterResult, PreFlight
 from moorage.framework.interface.filter_result import Reason
+from moorage.framework.interface.pod_groups import PodGroupPostFilterResult
 from moorage.framework.interface.status import Code, Status, point_name
 from moorage.framework.runtime.observation import CallObserver, FrameworkObserver
 from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.services.metric_values import Number
 from moorage.services.metrics import Metrics
 
-_UNOBSERVED: Final = frozenset(("queue_sort", "skips_pod"))
+_UNOBSERVED: Final = frozenset(("queue_sort", "skips_pod", "placement_feasible", "placement_score"))
+_PREEMPTION: Final = "DefaultPreemption"
 _COUNTED: Final = frozenset(("pre_filter", "pre_score"))
 """Where each call is one evaluation."""
 _COUNTED_BY_NODE: Final = frozenset(("filter", "score"))
@@ -72,13 +74,19 @@ class FrameworkMetrics(FrameworkObserver):
             return None
         if point == "pre_enqueue":
             return _GateMetrics(self, self._metrics, plugin, point)
-        if point == "post_filter" and plugin == "DefaultPreemption":
-            return _CountedCallMetrics(self._metrics, plugin, point, self._metrics.preemption_attempts)
+        if plugin == _PREEMPTION and point in ("post_filter", "pod_group_post_filter"):
+            return self._of_preemption(point)
         if point in _COUNTED | _COUNTED_BY_NODE:
             evaluations = self._metrics.plugin_evaluation.labels(plugin, point_name(point), self._profile)
             kind = _CountedCallMetrics if point in _COUNTED else _NodesCallMetrics
             return kind(self._metrics, plugin, point, evaluations)
         return _CallMetrics(self._metrics, plugin, point)
+
+    def _of_preemption(self, point: str) -> CallObserver:
+        if not self._metrics.version.features.generic_workload:
+            return _CountedCallMetrics(self._metrics, _PREEMPTION, point, self._metrics.preemption_attempts)
+        kind = _PreemptionMetrics if point == "post_filter" else _GroupPreemptionMetrics
+        return kind(self._metrics, point)
 
     def samples_gate(self) -> None:
         """A pod is to be gated."""
@@ -140,6 +148,48 @@ class _CountedCallMetrics(_CallMetrics):
         return perf_counter() if arguments[0].is_sampled else None
 
 
+class _PreemptionMetrics(_CallMetrics):
+    """The plugin that preempts, where pods may belong to groups: every call is timed."""
+
+    __slots__ = ("_is_sampled", "_metrics")
+
+    def __init__(self, metrics: Metrics, point: str) -> None:
+        super().__init__(metrics, _PREEMPTION, point)
+        self._metrics = metrics
+        self._is_sampled = False
+
+    def begin(self, arguments: tuple[Any, ...]) -> float | None:
+        """A call begins."""
+        self._is_sampled = arguments[0].is_sampled
+        return perf_counter()
+
+    def end(self, began: float, answer: Any) -> None:
+        """A call has ended."""
+        seconds = perf_counter() - began
+        if self._is_sampled:
+            super().end(began, answer)
+        self._attempted(answer, seconds)
+
+    def _attempted(self, answer: Any, seconds: float) -> None:
+        self._metrics.preemption_attempts.inc()
+        self._evaluated("pod", answer, seconds)
+
+    def _evaluated(self, preemptor: str, answer: Any, seconds: float) -> None:
+        code = _code_of(answer)
+        self._metrics.preemption_evaluation_duration.labels(preemptor, code.value).observe(seconds)
+
+
+class _GroupPreemptionMetrics(_PreemptionMetrics):
+    """The plugin that preempts, asked to make room for a group."""
+
+    __slots__ = ()
+
+    def _attempted(self, answer: Any, seconds: float) -> None:
+        self._metrics.workload_preemption_attempts.labels(_code_of(answer).value).inc()
+        if isinstance(answer, PodGroupPostFilterResult) and answer.is_evaluated:
+            self._evaluated("podgroup", answer, seconds)  # Of composite groups, too.
+
+
 class _NodesCallMetrics(_CountedCallMetrics):
     """A plugin that is asked about nodes, many at a time or one by one, which are counted."""
 
@@ -176,7 +226,7 @@ def _code_of(answer: Any) -> Code:
         answer = answer.status
     if isinstance(answer, Status):
         return answer.code
-    if isinstance(answer, PostFilterResult):
+    if isinstance(answer, PostFilterResult | PodGroupPostFilterResult):
         return answer.status.code
     if isinstance(answer, Reason):
         return answer.code

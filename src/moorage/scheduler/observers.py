@@ -15,8 +15,9 @@ from moorage.client.informer import Informer
 from moorage.cluster.cache import Cache
 from moorage.config.types import Profile
 from moorage.engine.decision import Decision
+from moorage.engine.group_observer import GroupCycleObserver
 from moorage.engine.group_result import GroupDecision, GroupResult
-from moorage.framework.interface.effects import EvictPods
+from moorage.framework.interface.effects import Effect, EvictPods
 from moorage.framework.interface.handle import Handle
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.framework import Framework
@@ -34,7 +35,7 @@ _VERSION_DIGITS: Final = 10**15
 """Resource versions are shown modulo this number."""
 
 
-class Observer:
+class Observer(GroupCycleObserver):
     """Receives the scheduler's events; does nothing itself."""
 
     def __init__(self, queue: QueueObserver | None = None) -> None:
@@ -51,7 +52,7 @@ class Observer:
     def begins(self, queued: QueuedPod) -> None:
         """A pod's scheduling cycle begins."""
 
-    def preempted(self, succeeded: bool, seconds: float) -> None:
+    def preempted(self, eviction: EvictPods, succeeded: bool, seconds: float) -> None:
         """Preemption has evicted its victims, or failed to."""
 
     def decided(self, queued: QueuedPod, decision: Decision) -> None:
@@ -66,11 +67,14 @@ class Observer:
     def failed(self, queued: QueuedPod, reason: str) -> None:
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
 
-    def group_begins(self, queued: QueuedGroup) -> None:
-        """A group's cycle begins."""
+    def group_begins(self) -> None:
+        """A group's attempt begins; there is one at a time."""
 
-    def group_decided(self, queued: QueuedGroup, decision: GroupDecision) -> None:
+    def group_decided(self, decision: GroupDecision) -> None:
         """The cycle found nodes for a group, or none."""
+
+    def member_began(self, queued: QueuedPod, seconds: float) -> None:
+        """A member goes on to be bound, or fails; its part of the cycle took some seconds."""
 
     def group_ended(self, queued: QueuedGroup, decision: GroupDecision) -> None:
         """A group's attempt ended: its members go on to be bound, or wait."""
@@ -89,9 +93,15 @@ class _QueueMetrics(QueueObserver):
             cell = self._incoming[queue, event] = self._metrics.queue_incoming_pods.labels(str(queue), event)
         if queued.__class__ is QueuedGroup:
             cell.value += queued.pod_count
-            self._metrics.count_incoming_group(str(queue), event, queued.pod_count)
+            self._metrics.count_incoming(str(queue), event, queued.pod_count, int(queued.is_entity))
         else:
             cell.value += 1
+
+    def stayed(self, queue: str, event: str, queued: QueuedPod) -> None:
+        if queued.__class__ is not QueuedGroup:
+            self._metrics.count_incoming(str(queue), event, 1, 0)
+        elif queued.is_entity:
+            self._metrics.count_incoming(str(queue), event, 0, -1)
 
     def hint_asked(self, plugin: str, event: str, outcome: str, seconds: float) -> None:
         self._metrics.queueing_hint_duration.labels(plugin, event, outcome).observe(seconds)
@@ -104,6 +114,7 @@ class MetricsObserver(Observer):
         super().__init__(_QueueMetrics(metrics))
         self._metrics = metrics
         self._began: dict[str, float] = {}
+        self._group_began = 0.0
         self._attempts: dict[tuple[str, str], tuple[Distribution, Number]] = {}
         self._by_attempts: dict[int, Distribution] = {}
 
@@ -117,11 +128,13 @@ class MetricsObserver(Observer):
         """Measure how long changes take to reach cache and queue."""
         time_events(informers, self._metrics)
 
-    def preempted(self, succeeded: bool, seconds: float) -> None:
+    def preempted(self, eviction: EvictPods, succeeded: bool, seconds: float) -> None:
         """Preemption has evicted its victims, or failed to."""
         result = "success" if succeeded else "error"
         self._metrics.preemption_goroutines.labels(result).inc()
         self._metrics.preemption_goroutines_duration.labels(result).observe(seconds)
+        duration = self._metrics.preemption_execution_duration
+        duration.labels(eviction.preemptor_type, result).observe(seconds)
 
     def begins(self, queued: QueuedPod) -> None:
         """A pod's scheduling cycle begins."""
@@ -131,9 +144,20 @@ class MetricsObserver(Observer):
         """The scheduling cycle found a node for a pod, or none."""
         self._metrics.scheduling_algorithm_duration.observe(perf_counter() - self._began[queued.uid])
         if decision.post_filter is not None:
-            for effect in decision.post_filter.effects:
-                if isinstance(effect, EvictPods):
-                    self._metrics.preemption_victims.observe(len(effect.victims))
+            self._count_victims(decision.post_filter.effects)
+
+    def _count_victims(self, effects: Iterable[Effect]) -> None:
+        metrics = self._metrics
+        for effect in effects:
+            if not isinstance(effect, EvictPods):
+                continue
+            is_for_pod, preemptor = effect.group is None, effect.preemptor_type
+            victims = metrics.preemption_victims if is_for_pod else metrics.workload_preemption_victims
+            victims.observe(effect.victim_count)
+            if effect.disrupted_units:
+                metrics.preemption_workload_disruptions.labels(preemptor).observe(effect.disrupted_units)
+            if effect.pdb_violations:
+                metrics.preemption_pdb_violations.labels(preemptor).inc(effect.pdb_violations)
 
     def abandoned(self, queued: QueuedPod) -> None:
         """An attempt was abandoned."""
@@ -159,18 +183,41 @@ class MetricsObserver(Observer):
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
         self.ended(UNSCHEDULABLE if reason == "Unschedulable" else ERROR, queued)
 
-    def group_begins(self, queued: QueuedGroup) -> None:
-        """A group's cycle begins."""
-        self._began[queued.uid] = perf_counter()
+    def group_begins(self) -> None:
+        """A group's attempt begins."""
+        self._group_began = perf_counter()
 
-    def group_decided(self, queued: QueuedGroup, decision: GroupDecision) -> None:
+    def group_algorithm_ended(self) -> None:
+        """Nodes were looked for, for all members."""
+        self._metrics.podgroup_algorithm_duration.observe(perf_counter() - self._group_began)
+
+    def member_tried(self, seconds: float) -> None:
+        """A node was looked for, for a member."""
+        self._metrics.scheduling_algorithm_duration.observe(seconds)
+
+    def placements_generated(self, profile: str, count: int) -> None:
+        """A PodGroup has placements."""
+        self._metrics.generated_placements.labels(profile).inc(count)
+
+    def placement_evaluated(self, profile: str, *, is_feasible: bool, seconds: float) -> None:
+        """A placement was tried for a PodGroup."""
+        labels = ("feasible" if is_feasible else "infeasible", profile)
+        self._metrics.placement_evaluations.labels(*labels).inc()
+        self._metrics.placement_evaluation_duration.labels(*labels).observe(seconds)
+
+    def group_decided(self, decision: GroupDecision) -> None:
         """The cycle found nodes for a group, or none."""
-        self._metrics.podgroup_algorithm_duration.labels().observe(perf_counter() - self._began[queued.uid])
+        if decision.post_filter is not None:
+            self._count_victims(decision.post_filter.effects)
+
+    def member_began(self, queued: QueuedPod, seconds: float) -> None:
+        """A member's attempt began some seconds ago."""
+        self._began[queued.uid] = perf_counter() - seconds
 
     def group_ended(self, queued: QueuedGroup, decision: GroupDecision) -> None:
         """A group's attempt ended: its members go on to be bound, or wait."""
         labels = (_result_of_group(decision.result), queued.profile)
-        seconds = perf_counter() - self._began.pop(queued.uid)
+        seconds = perf_counter() - self._group_began
         self._metrics.podgroup_schedule_attempts.labels(*labels).inc()
         self._metrics.podgroup_attempt_duration.labels(*labels).observe(seconds)
 

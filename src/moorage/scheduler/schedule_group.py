@@ -66,6 +66,7 @@ class ScheduleGroup:
     async def attempt(self, queued: QueuedGroup) -> None:
         """Attempt to schedule a group; any exception fails this attempt only."""
         attempt = _Attempt(queued)
+        self._observer.group_begins()
         try:
             await self._schedule(attempt)
         except Exception as error:
@@ -98,15 +99,19 @@ class ScheduleGroup:
         framework = self._pods.profiles.of(next(root.all_pods()))
         assert framework is not None
         log.info(3, "Attempting to schedule pod group", podGroup=str(queued.key))
-        self._observer.group_begins(queued)
         cycle = GroupCycle(
-            self._pods.engine, framework, self._cache, self._choices, has_placements=self._has_placements
+            self._pods.engine,
+            framework,
+            self._cache,
+            self._choices,
+            has_placements=self._has_placements,
+            observer=self._observer,
         )
         decision = await cycle.decide(root)
         if self._pods.is_stopping and framework.handle.extenders:
             self._abandon(attempt, decision)
             return
-        self._observer.group_decided(queued, decision)
+        self._observer.group_decided(decision)
         self._submit(attempt, framework, decision)
 
     def _info(
@@ -187,13 +192,12 @@ class ScheduleGroup:
         member: MemberResult,
     ) -> bool:
         """Whether a member goes on to its binding cycle; otherwise it is put back."""
+        self._observer.member_began(queued, member.seconds)
         message = member_message(result, member)
         if message is None:
             assert member.node_name is not None
             assert member.decision is not None
-            self._observer.begins(queued)
             return self._pods.bind(queued, framework, member.cycle, member.node_name, member.decision)
-        self._observer.begins(queued)
         self._pods.fail(queued, _failure(decision, result, member, message))
         return False
 

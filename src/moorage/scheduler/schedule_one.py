@@ -16,6 +16,7 @@ from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine
 from moorage.framework.extenders.extenders import ExtenderError
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.effects import EvictPods
 from moorage.framework.interface.extension_points import PostFilterResult
 from moorage.framework.interface.pod_groups import PodGroupPostFilterResult
 from moorage.framework.interface.status import Code, PluginError, Status
@@ -218,7 +219,9 @@ class ScheduleOne:
         except Exception as error:
             failed = True
             log.exception(error, "Error occurred during async preemption", logger=UNHANDLED, pod=kobj(pod))
-        self._observer.preempted(not failed, self._clock.now() - began)
+        for effect in arranged.effects:
+            if isinstance(effect, EvictPods):
+                self._observer.preempted(effect, not failed, self._clock.now() - began)
         arranged.done()
         # Until now the pod was gated by its own preemption; it must not miss the events meanwhile.
         if failed or self._queue.place_of(pod.uid) is Place.GATED:

@@ -36,8 +36,8 @@ class MetricSpec:
     help: str
     buckets: tuple[float, ...] = ()
     """Upper bounds, without the infinite one; histograms only."""
-    is_optional: bool = False
-    """Of a feature that is off by default: not shown until it has a value."""
+    gate: str = ""
+    """The feature gate without which it is not registered; empty: there is none."""
 
 
 class Number:
@@ -127,7 +127,7 @@ class Metric(Generic[CellT]):
         self.cells: dict[tuple[str, ...], CellT] = {}
         self._aliases: set[tuple[str, ...]] = set()
         """Label values whose cell is shown under others."""
-        if not spec.labels and not spec.is_optional:
+        if not spec.labels:
             self.labels()
 
     def labels(self, *values: str) -> CellT:

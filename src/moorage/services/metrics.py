@@ -14,7 +14,7 @@ import math
 import platform
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, TypeVar
@@ -23,7 +23,13 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.exposition import generate_latest
 
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
-from moorage.services.metric_table import HEALTH_METRICS, OWN_METRICS, metrics_of
+from moorage.services.metric_table import (
+    HEALTH_METRICS,
+    OWN_METRICS,
+    declared_metrics,
+    hidden_count,
+    metrics_of,
+)
 from moorage.services.metric_values import Distribution, Metric, MetricSpec, Number, distributions, numbers
 from moorage.version import __version__
 
@@ -68,10 +74,16 @@ class MetricOptions:
 
 
 class _Section:
-    """Metrics that are shown together."""
+    """Metrics that are shown together.
 
-    def __init__(self, specs: Mapping[str, MetricSpec], options: MetricOptions) -> None:
+    specs: the metrics that can be observed. shown: the names of those that are registered.
+    """
+
+    def __init__(
+        self, specs: Mapping[str, MetricSpec], shown: Collection[str], options: MetricOptions
+    ) -> None:
         self._specs = specs
+        self._shown = shown
         self._options = options
         self.unexpected = Number()
         self.metrics: dict[str, Metric[Number] | Metric[Distribution]] = {}
@@ -92,9 +104,9 @@ class _Section:
 
     def complete(self) -> None:
         """Declare the metrics that no code has used."""
-        for name, spec in self._specs.items():
+        for name in self._shown:
             if name not in self.metrics:
-                if spec.kind == "histogram":
+                if self._specs[name].kind == "histogram":
                     self.distributions(name)
                 else:
                     self.numbers(name)
@@ -104,7 +116,7 @@ class _Section:
         return "".join(
             metric.text()
             for name, metric in sorted(self.metrics.items())
-            if metric.cells and name not in self._options.disabled
+            if metric.cells and name in self._shown and name not in self._options.disabled
         )
 
 
@@ -120,16 +132,18 @@ class Metrics:
         self.version = version
         self._random = random or Random()
         self._options = options or MetricOptions()
-        specs = metrics_of(version)
-        self._section = section = _Section({**specs, **OWN_METRICS}, self._options)
+        specs = {**declared_metrics(version), **OWN_METRICS}
+        self._section = section = _Section(specs, {**metrics_of(version), **OWN_METRICS}, self._options)
         self._add_attempts(section)
+        self._add_groups(section)
         self._add_framework(section)
+        self._add_preemption(section)
         self._add_plugins(section)
         self._add_queue_and_cache(section)
         self._add_services(section)
         self._add_access(section)
 
-        self._health = health = _Section(HEALTH_METRICS, self._options)
+        self._health = health = _Section(HEALTH_METRICS, HEALTH_METRICS, self._options)
         self._healthcheck = health.numbers("kubernetes_healthcheck")
         self._healthchecks = health.numbers("kubernetes_healthchecks_total")
 
@@ -142,13 +156,6 @@ class Metrics:
         self.scheduling_attempt_duration = distribution("scheduler_scheduling_attempt_duration_seconds")
         algorithm = distribution("scheduler_scheduling_algorithm_duration_seconds")
         self.scheduling_algorithm_duration = algorithm.labels()
-        self.podgroup_schedule_attempts = number("scheduler_podgroup_schedule_attempts_total")
-        self.podgroup_attempt_duration = distribution(
-            "scheduler_podgroup_scheduling_attempt_duration_seconds"
-        )
-        self.podgroup_algorithm_duration = distribution(
-            "scheduler_podgroup_scheduling_algorithm_duration_seconds"
-        )
         self.pod_scheduling_sli_duration = distribution("scheduler_pod_scheduling_sli_duration_seconds")
         self.pod_scheduling_attempts = distribution("scheduler_pod_scheduling_attempts").labels()
         self.pod_scheduled_after_flush = number("scheduler_pod_scheduled_after_flush_total").labels()
@@ -158,6 +165,20 @@ class Metrics:
         self.store_schedule_results_duration = distribution(
             "scheduler_store_schedule_results_duration_seconds"
         )
+
+    def _add_groups(self, section: _Section) -> None:
+        """Scheduling attempts of groups of pods, and placements."""
+        number, distribution = section.numbers, section.distributions
+        self.podgroup_schedule_attempts = number("scheduler_podgroup_schedule_attempts_total")
+        self.podgroup_attempt_duration = distribution(
+            "scheduler_podgroup_scheduling_attempt_duration_seconds"
+        )
+        self.podgroup_algorithm_duration = distribution(
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds"
+        ).labels()
+        self.generated_placements = number("scheduler_generated_placements_total")
+        self.placement_evaluations = number("scheduler_placement_evaluations_total")
+        self.placement_evaluation_duration = distribution("scheduler_placement_evaluation_duration_seconds")
 
     def _add_framework(self, section: _Section) -> None:
         """Extension points and plugins."""
@@ -170,13 +191,23 @@ class Metrics:
         self.permit_wait_duration = distribution("scheduler_permit_wait_duration_seconds")
         self.goroutines = number("scheduler_goroutines")
 
-    def _add_plugins(self, section: _Section) -> None:
-        """Preemption, devices and volumes."""
+    def _add_preemption(self, section: _Section) -> None:
+        """Preemption, for pods and for groups."""
         number, distribution = section.numbers, section.distributions
         self.preemption_attempts = number("scheduler_preemption_attempts_total").labels()
         self.preemption_victims = distribution("scheduler_preemption_victims").labels()
         self.preemption_goroutines = number("scheduler_preemption_goroutines_execution_total")
         self.preemption_goroutines_duration = distribution("scheduler_preemption_goroutines_duration_seconds")
+        self.workload_preemption_attempts = number("scheduler_workload_preemption_attempts_total")
+        self.workload_preemption_victims = distribution("scheduler_workload_preemption_victims").labels()
+        self.preemption_workload_disruptions = distribution("scheduler_preemption_workload_disruptions")
+        self.preemption_evaluation_duration = distribution("scheduler_preemption_evaluation_duration_seconds")
+        self.preemption_execution_duration = distribution("scheduler_preemption_execution_duration_seconds")
+        self.preemption_pdb_violations = number("scheduler_preemption_pdb_violations_total")
+
+    def _add_plugins(self, section: _Section) -> None:
+        """Devices and volumes."""
+        number, distribution = section.numbers, section.distributions
         self._claim_creates = number(
             "dynamic_resource_allocation_resourceclaim_creates_total"
             if self.version.entity_metrics
@@ -194,10 +225,12 @@ class Metrics:
         number, distribution = section.numbers, section.distributions
         self.pending_pods = number("scheduler_pending_pods")
         self.queue_incoming_pods = number("scheduler_queue_incoming_pods_total")
-        self._incoming_in_groups: Counter[tuple[str, str]] = Counter()
-        if self.version.entity_metrics:
-            self._queued_entities = number("scheduler_queued_entities")
-            self._incoming_entities = number("scheduler_queue_incoming_entities_total")
+        self._incoming_without_entity: Counter[tuple[str, str]] = Counter()
+        """By queue and event, the pods that came in, but not as entities."""
+        self._incoming_groups: Counter[tuple[str, str]] = Counter()
+        """By queue and event, the groups that came in as entities."""
+        self._queued_entities = number("scheduler_queued_entities")
+        self._incoming_entities = number("scheduler_queue_incoming_entities_total")
         self.unschedulable_pods = number("scheduler_unschedulable_pods")
         self.queueing_hint_duration = distribution("scheduler_queueing_hint_execution_duration_seconds")
         self.inflight_events = number("scheduler_inflight_events")
@@ -266,6 +299,7 @@ class Metrics:
         registered = number("registered_metrics_total")
         for spec in metrics_of(version).values():
             registered.labels(spec.stability, "").inc()
+        number("hidden_metrics_total").labels().inc(hidden_count(version))
         number("disabled_metrics_total").labels().inc(len(self._options.disabled))
         unexpected = number("cardinality_enforcement_unexpected_categorizations_total")
         unexpected.cells[()] = self._section.unexpected
@@ -292,11 +326,10 @@ class Metrics:
         labels = ("success" if succeeded else "failure", "false", "", "Pod")
         self._claim_creates.labels(*labels[: len(self._claim_creates.spec.labels)]).inc()
 
-    def count_incoming_group(self, queue: str, event: str, pod_count: int) -> None:
-        """A group came into a queue; its pods are counted as pods already."""
-        if self.version.entity_metrics:
-            self._incoming_entities.labels(queue, event, _GROUP).inc()
-            self._incoming_in_groups[queue, event] += pod_count
+    def count_incoming(self, queue: str, event: str, pod_count: int, group_count: int) -> None:
+        """Pods that came into a queue are no entities of their own, and some groups are entities."""
+        self._incoming_without_entity[queue, event] += pod_count
+        self._incoming_groups[queue, event] += group_count
 
     def count_entities(self, groups: Mapping[str, tuple[int, int]]) -> None:
         """Set the metrics of what is queued from those of pods: a pod outside of groups is queued by itself.
@@ -310,8 +343,11 @@ class Metrics:
             self._queued_entities.labels(queue, _POD).set(self.pending_pods.labels(queue).value - pod_count)
             self._queued_entities.labels(queue, _GROUP).set(count)
         for (queue, event), cell in list(self.queue_incoming_pods.cells.items()):
-            alone = cell.value - self._incoming_in_groups[queue, event]
-            self._incoming_entities.labels(queue, event, _POD).set(alone)
+            alone = cell.value - self._incoming_without_entity[queue, event]
+            counts = ((_POD, alone), (_GROUP, self._incoming_groups[queue, event]))
+            for kind, incoming in counts:
+                if incoming:
+                    self._incoming_entities.labels(queue, event, kind).set(incoming)
 
     # -- showing
 
@@ -332,6 +368,8 @@ class Metrics:
 
     def reset(self) -> None:
         """Set to zero."""
+        self._incoming_without_entity.clear()
+        self._incoming_groups.clear()
         for metric in self._section.metrics.values():
             metric.reset()
 

@@ -46,6 +46,15 @@ class EvictPods(msgspec.Struct, frozen=True):
     """Number of further victims that are terminating already."""
     group: Group | None = None
     """The group for which room is made; the preemptor is one of its pods."""
+    pdb_violations: int = 0
+    """Number of victims whose eviction violates a disruption budget."""
+    disrupted_units: int = 0
+    """Where room is made for a group: number of units of groups that are evicted."""
+
+    @property
+    def victim_count(self) -> int:
+        """Number of all victims."""
+        return len(self.victims) + self.terminating
 
     @property
     def preemptor_type(self) -> str:

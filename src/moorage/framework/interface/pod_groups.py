@@ -124,9 +124,11 @@ class PodGroupPostFilterResult:
     nominated: the nodes that are being freed for members, by uid.
     effects: the effects to perform, in order; they may go on after the cycle has ended.
     done: to be called when the effects have been performed, or have failed.
+    is_evaluated: whether victims were looked for.
     """
 
     status: Status = SUCCESS
     nominated: Mapping[str, str] = field(default_factory=dict)
     effects: tuple[Effect, ...] = ()
     done: Callable[[], None] = lambda: None
+    is_evaluated: bool = False

@@ -35,30 +35,41 @@ IsPreempted = Callable[[Pod], bool]
 
 async def preempt_for_group(
     group: PodGroupInfo, dry_run: GroupDryRun, budgets: Budgets, is_preempted: IsPreempted, plugin: str
-) -> PodGroupPostFilterResult | Status:
+) -> PodGroupPostFilterResult:
     """The victims of a group, or why there are none."""
     pods, nodes = list(group.all_pods()), dry_run.nodes()
     if _policy(group, dry_run.groups) == PREEMPT_NEVER:
-        return unschedulable(NEVER)
+        return PodGroupPostFilterResult(unschedulable(NEVER))
     if _is_ongoing(group, pods, nodes, dry_run.groups, is_preempted):
         nominated = {pod.uid: pod.status.nominated_node_name for pod in pods}
         return PodGroupPostFilterResult(Status(Code.SUCCESS, (ONGOING,)), nominated)
     units = _lower_units(group, nodes, dry_run.groups)
     if not units:
-        return unresolvable(NO_VICTIMS)
+        return PodGroupPostFilterResult(unresolvable(NO_VICTIMS), is_evaluated=True)
     for unit in units:
         dry_run.remove(unit.pods)
     found = await dry_run.schedule()
     if found.status.code is not Code.SUCCESS:
-        return found.status
+        return PodGroupPostFilterResult(found.status, is_evaluated=True)
     victims = _not_reprieved(units, found.assignments, dry_run, budgets)
-    evicted = [pod for unit in sorted(victims, key=lambda each: each.importance) for pod in unit.pods]
+    units = sorted((unit for unit, _ in victims), key=lambda each: each.importance)
+    evicted = [pod for unit in units for pod in unit.pods]
     leaving = tuple(pod for pod in evicted if not pod.terminating)
-    eviction = EvictPods(leaving, pods[0], WHOLE_CLUSTER, plugin, len(evicted) - len(leaving), group.group)
+    eviction = EvictPods(
+        leaving,
+        pods[0],
+        WHOLE_CLUSTER,
+        plugin,
+        len(evicted) - len(leaving),
+        group.group,
+        pdb_violations=sum(violations for _, violations in victims),
+        disrupted_units=sum(unit.is_of_group for unit in units),
+    )
     return PodGroupPostFilterResult(
         Status(Code.SUCCESS, (FOUND.format(len(evicted)),)),
         {each.pod.uid: each.node_name for each in found.assignments},
         (eviction,) if leaving else (),
+        is_evaluated=True,
     )
 
 
@@ -95,12 +106,12 @@ def _not_reprieved(
     assignments: Sequence[Assignment],
     dry_run: GroupDryRun,
     budgets: Budgets,
-) -> list[PreemptionUnit]:
-    """The units that cannot be put back."""
+) -> list[tuple[PreemptionUnit, int]]:
+    """The units that cannot be put back, with the number of their pods that violate a budget."""
     victims = []
-    for unit, _ in in_reprieve_order(units, budgets):
+    for unit, violations in in_reprieve_order(units, budgets):
         dry_run.put_back(unit.pods)
         if not dry_run.fits(assignments):
             dry_run.remove(unit.pods)
-            victims.append(unit)
+            victims.append((unit, violations))
     return victims

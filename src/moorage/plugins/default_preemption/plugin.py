@@ -132,21 +132,20 @@ class DefaultPreemption:
         if self._handle.extenders.preempting(pod):
             return self._ask_extenders(pod, dry_run, candidates, nodes)
         best = pick_one_node(dry_run.stats, candidates)
-        return self._prepare_candidate(pod, best.tolist(), dry_run.victims_on, nodes)
+        violations = int(dry_run.stats.pdb_violations[best[0]])
+        return self._prepare_candidate(pod, best.tolist(), dry_run.victims_on, nodes, violations)
 
     def pod_group_post_filter(
         self, cycle: CycleState, group: PodGroupInfo, dry_run: GroupDryRun
-    ) -> Awaitable[PodGroupPostFilterResult | Status]:
+    ) -> Awaitable[PodGroupPostFilterResult]:
         """Nominate nodes for the members of a group and evict the pods in the way, or return why not."""
         return self._make_room_for_group(group, dry_run)
 
     async def _make_room_for_group(
         self, group: PodGroupInfo, dry_run: GroupDryRun
-    ) -> PodGroupPostFilterResult | Status:
+    ) -> PodGroupPostFilterResult:
         budgets = self._budgets_of(dry_run.nodes().objects)
         result = await preempt_for_group(group, dry_run, budgets, _preempted, self.name)
-        if isinstance(result, Status):
-            return _prefixed(result)
         result = replace(result, status=_prefixed(result.status))
         if not result.effects:
             return result
@@ -166,7 +165,8 @@ class DefaultPreemption:
         if not left.victims:
             return unschedulable(f"preemption: {NO_CANDIDATE}")
         best = pick_one_node(left.stats, left.rows)
-        return self._prepare_candidate(pod, best.tolist(), left.victims.__getitem__, nodes)
+        violations = int(left.stats.pdb_violations[best[0]])
+        return self._prepare_candidate(pod, best.tolist(), left.victims.__getitem__, nodes, violations)
 
     def _candidates(self, pod: Pod, dry_run: DryRun, nodes: Nodes) -> NDArray[np.intp]:
         """Enough candidates among the rows where preemption may help."""
@@ -263,7 +263,12 @@ class DefaultPreemption:
         return passing[victims.nodes.row_numbers()]
 
     def _prepare_candidate(
-        self, pod: Pod, best: list[int], victims_on: Callable[[int], tuple[Pod, ...]], nodes: Nodes
+        self,
+        pod: Pod,
+        best: list[int],
+        victims_on: Callable[[int], tuple[Pod, ...]],
+        nodes: Nodes,
+        pdb_violations: int,
     ) -> PostFilterResult:
         names, node = nodes.snapshot.names, nodes.snapshot.names[best[0]]
         if log.v >= 2:
@@ -287,7 +292,8 @@ class DefaultPreemption:
             status = Status(Code.SUCCESS, (f"preemption: {PLACEMENT.format(node=node, count=len(victims))}",))
         if not leaving:
             return PostFilterResult(status, nominated_node=node, effects=tuple(effects), tied=tied)
-        effects.append(EvictPods(leaving, pod, node, self.name, len(victims) - len(leaving)))
+        terminating = len(victims) - len(leaving)
+        effects.append(EvictPods(leaving, pod, node, self.name, terminating, pdb_violations=pdb_violations))
         self._preempting.add(pod.uid)
         return PostFilterResult(
             status,
