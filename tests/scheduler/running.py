@@ -26,6 +26,7 @@ from moorage.framework.loading.registry import Registry
 from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response, Stream, Transport
 from moorage.plugins import default_registry
+from moorage.scheduler.observers import Observer
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.extender_client import Connect
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
@@ -139,6 +140,7 @@ class SchedulerHarness:
         plugin_threads: int = 0,
         version: KubernetesVersion = DEFAULT_VERSION,
         connect_extender: Connect | None = None,
+        observer: Observer | None = None,
     ) -> Scheduler:
         """A scheduler that has begun to work; without threads everything happens in one order."""
         scheduler = Scheduler(
@@ -151,6 +153,7 @@ class SchedulerHarness:
             plugin_threads=plugin_threads,
             version=version,
             connect_extender=connect_extender,
+            observer=observer,
         )
         self.runs(scheduler.run())
         return scheduler
