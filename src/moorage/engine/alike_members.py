@@ -19,12 +19,14 @@ from moorage.api.pod import Pod
 from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.engine.engine import Engine
-from moorage.framework.cache.plugin_answers import normalizes
+from moorage.framework.cache.plugin_answers import NodeScores, normalizes
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.dependencies import NODE
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.extension_points import Scores
 from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.status import PluginError
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.plan import ProfilePlan
 from moorage.framework.runtime.plugin_call import PluginCall
@@ -57,27 +59,50 @@ class AlikeMembers:
         cycle: CycleState,
     ) -> None:
         plan = framework.plan(cycle)
-        by_pods = plan.scores.by_pods
-        others = [call for call in plan.scores.active if call not in by_pods]
         self.cycle = cycle
         self.best_of = engine.best_of
         self._framework = framework
         self._snapshot = snapshot
         self._pod = pod
         self._info = info
-        self._filters, self._scores = plan.filters.by_pods, by_pods
-        self._normalizing = [call for call in others if normalizes(framework.plugins[call.plugin])]
-        everywhere = Nodes(snapshot)
-        self._raw = [call.score(cycle, pod, everywhere) for call in self._normalizing]
-        self._fixed = self._sum([call for call in others if call not in self._normalizing], everywhere)
-        feasible = framework.filter(cycle, pod, everywhere, Diagnosis(len(snapshot)))
+        self._filters, self._scores = plan.filters.by_pods, plan.scores.by_pods
+        self._fixed = np.zeros(len(snapshot), np.int64)
+        """The scores that depend neither on members nor on which nodes are compared."""
+        self._normalizing: list[tuple[PluginCall, Scores]] = []
+        """The plugins whose scores depend on which nodes are compared, and their scores before that."""
+        for call in plan.scores.active:
+            if call not in self._scores:
+                self._add_scores(call)
+        feasible = framework.filter(cycle, pod, Nodes(snapshot), Diagnosis(len(snapshot)))
         self._answers = [self._answers_of(Nodes(snapshot, feasible.row_numbers()))]
+
+    def _add_scores(self, call: PluginCall) -> None:
+        """Add the scores of a plugin that do not depend on members."""
+        plugin, everywhere = self._framework.plugins[call.plugin], Nodes(self._snapshot)
+        scores = NodeScores(NODE, call.score(self.cycle, self._pod, everywhere), normalizes(plugin))
+        if scores.normalizes:
+            scores.find_constant(call, plugin, self.cycle, self._pod, self._snapshot)
+        if not scores.normalizes:
+            self._fixed += call.weighted(plugin, self.cycle, self._pod, everywhere, scores.raw)
+        elif scores.constant is not None:
+            self._fixed += scores.constant
+        else:
+            self._normalizing.append((call, scores.raw))
 
     @classmethod
     def of(
         cls, engine: Engine, framework: Framework, snapshot: Snapshot, pods: Sequence[Pod]
     ) -> AlikeMembers | None:
         """The members of a group; None: they differ, or something else than cached answers decides."""
+        try:
+            return cls._of(engine, framework, snapshot, pods)
+        except PluginError:
+            return None  # The decision about a member says which.
+
+    @classmethod
+    def _of(
+        cls, engine: Engine, framework: Framework, snapshot: Snapshot, pods: Sequence[Pod]
+    ) -> AlikeMembers | None:
         if snapshot.nominated:
             return None
         first: tuple[bytes, ProfilePlan] | None = None
@@ -114,7 +139,7 @@ class AlikeMembers:
     def normalised(self, nodes: Nodes) -> Scores:
         """The scores of nodes that depend on which nodes are compared."""
         total = np.zeros(len(nodes), np.int64)
-        for call, raw in zip(self._normalizing, self._raw, strict=True):
+        for call, raw in self._normalizing:
             plugin = self._framework.plugins[call.plugin]
             total += call.weighted(plugin, self.cycle, self._pod, nodes, nodes.pick(raw))
         return total
@@ -153,16 +178,14 @@ class MembersInTurn:
         self._counts: dict[int, int] = {}
         """The number of members by row, where there are any."""
         answers = members.with_members(0)
-        self._compare(nodes.where(nodes.pick(answers.passes)))
+        feasible = nodes.where(nodes.pick(answers.passes))
+        self._compare(feasible, feasible.pick(answers.totals))
 
-    def _compare(self, nodes: Nodes) -> None:
-        """Compare these nodes from now on: one more is full."""
-        members, counts = self._members, self._counts
-        self._nodes = nodes
-        self._rows = rows = nodes.row_numbers().tolist()
-        self._normalised = members.normalised(nodes)
-        own = [members.with_members(counts.get(row, 0)).totals[row] for row in rows]
-        self._totals = np.array(own, np.int64) + self._normalised
+    def _compare(self, nodes: Nodes, totals: NDArray[np.int64]) -> None:
+        """Compare some nodes from now on. totals: the scores that do not depend on which nodes these are."""
+        self._nodes, self._rows = nodes, nodes.row_numbers().tolist()
+        self._normalised = self._members.normalised(nodes)
+        self._totals = totals + self._normalised
 
     def next_node(self) -> str | None:
         """The node of the next member; None: no node passes the filters."""
@@ -176,7 +199,8 @@ class MembersInTurn:
         if answers.passes[row]:
             totals[index] = answers.totals[row] + self._normalised[index]
         else:
-            self._compare(self._nodes.at(np.delete(np.arange(len(rows)), index)))
+            others = np.delete(np.arange(len(rows)), index)
+            self._compare(self._nodes.at(others), (totals - self._normalised)[others])
         return name
 
 

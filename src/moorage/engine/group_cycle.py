@@ -185,10 +185,7 @@ class GroupCycle:
         """The members of a group, if placements can be compared without the decisions about each member."""
         if group.is_composite or self._choices.reads_decisions or log.v >= 4:
             return None
-        try:
-            return AlikeMembers.of(self._engine, self._framework, self._cache.snapshot(), group.pods)
-        except PluginError:
-            return None  # The same error ends the ordinary cycle.
+        return AlikeMembers.of(self._engine, self._framework, self._cache.snapshot(), group.pods)
 
     async def _followed(self, group: PodGroupInfo, rehearsed: _Results) -> _Results:
         """A placement that was rehearsed, with the decisions about its members."""
