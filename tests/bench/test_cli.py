@@ -112,15 +112,18 @@ def test_only_some_are_run(files: Files) -> None:
     assert names("--label", "-long") == ["Case/a"]
 
 
+UNSUPPORTED = {"DRAListTypeAttributes": True}
+
+
 def test_what_is_refused_or_fails_is_reported(files: Files) -> None:
     size = [{"name": "tiny"}]
     config = files.cases(
         {"name": "A", "workloadTemplate": [MEASURED], "workloads": size},
-        {"name": "B", "workloadTemplate": [{"opcode": "createPodGroups"}], "workloads": size},
+        {"name": "B", "workloadTemplate": [MEASURED], "workloads": size, "featureGates": UNSUPPORTED},
     )
     refused = bench(str(config), "--only", "B")
     assert refused.exit_code == 0
-    assert "B/tiny not run: op 0 (createPodGroups): groups of pods are not scheduled as one" in refused.stderr
+    assert "B/tiny not run: feature gate DRAListTypeAttributes: lists as attributes" in refused.stderr
     failed = bench(str(config), "--timeout", "100ms")
     assert failed.exit_code == 1
     assert "A/tiny failed: op 0: after 0.1 s 0 of 3 pods are scheduled" in failed.stderr

@@ -433,13 +433,13 @@ def test_what_fails_is_reported(files: Files, ops: list[dict[str, Any]], reason:
 
 
 def test_others_run_when_one_fails(files: Files) -> None:
-    groups = {"opcode": "createPodGroups"}
+    gates = {"DRAListTypeAttributes": True}
     size = [{"name": "tiny"}]
     report = run(
         read_workloads(
             files.cases(
                 {"name": "A", "workloadTemplate": [MEASURED], "workloads": size},
-                {"name": "B", "workloadTemplate": [groups], "workloads": size},
+                {"name": "B", "workloadTemplate": [MEASURED], "workloads": size, "featureGates": gates},
                 {"name": "C", "workloadTemplate": [NODES, MEASURED], "workloads": size},
             )
         ),
@@ -448,6 +448,27 @@ def test_others_run_when_one_fails(files: Files) -> None:
     assert [each.name for each in report.failed] == ["A/tiny"]
     assert [each.name for each in report.refused] == ["B/tiny"]
     assert [each.name for each in report.workloads] == ["C/tiny"]
+
+
+GROUP = {
+    "apiVersion": "scheduling.k8s.io/v1beta1",
+    "kind": "PodGroup",
+    "metadata": {"name": "group-{{.Index}}"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+}
+
+
+def test_groups_are_created_before_their_pods_and_scheduled_as_one(files: Files) -> None:
+    files.template("group.yaml", GROUP)
+    member: Any = {"schedulingGroup": {"podGroupName": "group-{{DivideInt .Index 3}}"}}
+    files.template("member.yaml", pod(**member))
+    groups = {"opcode": "createPodGroups", "namespace": "x", "templatePath": "group.yaml", "count": 2}
+    pods = {**MEASURED, "namespace": "x", "podTemplatePath": "member.yaml", "count": 6}
+    path = files.case(NODES, groups, pods, featureGates={"GenericWorkload": True})
+    report = run(read_workloads(path))
+    assert [each.reason for each in report.failed] == []
+    (result,) = report.workloads
+    assert result.pods == 6
 
 
 OWN = [

@@ -289,14 +289,17 @@ def test_others_can_be_run_if_the_parameters_of_one_are_wrong(files: Files) -> N
         select(workloads, ["Case/odd"], [])
 
 
-def test_workloads_with_groups_are_refused_and_the_others_are_not(files: Files) -> None:
+def test_workloads_with_groups_are_refused_where_groups_are_not_scheduled(files: Files) -> None:
     groups = {"opcode": "createPodGroups", "namespace": "x", "templatePath": "group.yaml", "count": 1}
     path = files.cases(
-        {"name": "Groups", "workloadTemplate": [NODES, groups], "workloads": [SIZE]},
+        {"name": "Groups", "workloadTemplate": [NODES, groups, MEASURED], "workloads": [SIZE]},
         {"name": "Pods", "workloadTemplate": [MEASURED], "workloads": [SIZE]},
     )
     groups_workload, pods = read_workloads(path)
-    assert groups_workload.refused == "op 1 (createPodGroups): groups of pods are not scheduled as one"
+    assert groups_workload.refused == (
+        "op 1 (createPodGroups): "
+        "Kubernetes 1.37 without the feature gate GenericWorkload does not schedule groups of pods"
+    )
     assert not pods.refused
 
 

@@ -21,6 +21,7 @@ from moorage.bench.ops import (
     CreateAny,
     CreateNamespaces,
     CreateNodes,
+    CreatePodGroups,
     CreatePods,
     CreateResourceClaims,
     CreateResourceDriver,
@@ -37,7 +38,7 @@ from moorage.bench.pod_watch import ATTEMPTED, SCHEDULED, PodSelection, selected
 from moorage.bench.results import WorkloadResult
 from moorage.bench.target import PreparedObject, Target, WorkloadFailed
 from moorage.bench.workload_files import PlannedWorkload
-from moorage.client.kinds import POD
+from moorage.client.kinds import POD, POD_GROUP
 from moorage.client.waiting import sleep
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
@@ -108,6 +109,8 @@ class Executor:
                 await self._run_or_background(op.skip_wait_to_completion, self._delete_pods(op))
             case CreateAny() | CreateResourceClaims():
                 await self._create_any(op)
+            case CreatePodGroups():
+                await self._create_pod_groups(op)
             case UpdateAny():
                 await self._update_any(op)
             case CreateResourceDriver():
@@ -175,6 +178,14 @@ class Executor:
         template = self._workload.templates.get(op.template_path, params)
         for index in range(count):
             await self._create(template.object(index, count), op.namespace)
+
+    async def _create_pod_groups(self, op: CreatePodGroups) -> None:
+        """Create groups. Pods whose group has not reached the scheduler wait for it there."""
+        await self._need_namespace(op.namespace)
+        template = self._workload.templates.get(op.template_path, op.template_params)
+        for index in range(op.count):
+            group = {**template.object(index, op.count), "apiVersion": POD_GROUP.api_version}
+            await self._create(group, op.namespace)
 
     async def _update_any(self, op: UpdateAny) -> None:
         if op.namespace:

@@ -123,6 +123,16 @@ class CreateAny(_Part):
     template_params: dict[str, Any] = {}
 
 
+class CreatePodGroups(_Part):
+    """Makes groups of pods, before the pods that name them."""
+
+    namespace: str = ""
+    template_path: str = ""
+    count: int = 0
+    count_param: str = ""
+    template_params: dict[str, Any] = {}
+
+
 class UpdateAny(_Part):
     """Replaces objects of any kind, or parts of them."""
 
@@ -215,6 +225,7 @@ Op = (
     | CreatePodSets
     | DeletePods
     | CreateAny
+    | CreatePodGroups
     | UpdateAny
     | CreateResourceClaims
     | CreateResourceDriver
@@ -235,6 +246,7 @@ OPS: Final[dict[str, type[Op]]] = {
     "createPodSets": CreatePodSets,
     "deletePods": DeletePods,
     "createAny": CreateAny,
+    "createPodGroups": CreatePodGroups,
     "updateAny": UpdateAny,
     "createResourceClaims": CreateResourceClaims,
     "createResourceDriver": CreateResourceDriver,
@@ -249,14 +261,10 @@ OPS: Final[dict[str, type[Op]]] = {
 }
 """Operations by opcode."""
 
-REFUSED: Final = {
-    "createPodGroups": "groups of pods are not scheduled as one",
-}
-"""Known opcodes that are not supported, with the reason."""
-
 REFUSED_GATES: Final = {
     "DRADeviceCompatibilityGroups": "compatibility groups of devices are not supported",
     "DRAListTypeAttributes": "lists as attributes of devices are not supported",
+    "DRAWorkloadResourceClaims": "claims of groups of pods are not supported",
 }
 """Feature gates without which a workload cannot be run, and that are not supported, with the reason."""
 

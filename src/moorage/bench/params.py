@@ -13,6 +13,7 @@ from moorage.bench.ops import (
     Churn,
     CreateAny,
     CreateNodes,
+    CreatePodGroups,
     CreatePods,
     CreatePodSets,
     CreateResourceClaims,
@@ -139,12 +140,17 @@ def _check(op: Op) -> None:
             raise BadOp(f"{rate} a second is negative")
         case DeletePods(namespace=""):
             raise BadOp("namespace is missing")
-        case CreateResourceClaims(namespace=""):
+        case CreateResourceClaims(namespace="") | CreatePodGroups(namespace=""):
             raise BadOp("namespace is missing")
         case (
-            CreateAny(template_path="") | UpdateAny(template_path="") | CreateResourceClaims(template_path="")
+            CreateAny(template_path="")
+            | UpdateAny(template_path="")
+            | CreateResourceClaims(template_path="")
+            | CreatePodGroups(template_path="")
         ):
             raise BadOp("templatePath is missing")
+        case CreatePodGroups(count=0):
+            raise BadOp("count is 0: there must be a group")
         case CreateResourceDriver():
             _check_driver(op)
         case Churn():

@@ -73,8 +73,8 @@ async def served_target(
     with TemporaryDirectory(prefix="moorage-bench-") as folder:
         place = Path(folder)
         kubeconfig = place / "kubeconfig"
-        served = ["--port=0", f"--kubeconfig={kubeconfig}"]
-        async with _process(place, "apiserver", [*served, f"--emulated-version={version.minor}"]) as server:
+        served = ["--port=0", f"--kubeconfig={kubeconfig}", *_version_flags(version)]
+        async with _process(place, "apiserver", served) as server:
             await _wait_for_output(server, place, "API at")
             access = find_access(kubeconfig, clock=clock)
             async with connected(access, user_agent="moorage bench", clock=clock, pipelining=True) as client:
@@ -116,7 +116,7 @@ async def scheduler_process(
     )
     file.write_text(dump_yaml(to_manifest(replace(config, client_connection=connection))), encoding="utf-8")
     words = [f"--config={file}", "--leader-elect=false", f"--secure-port={port}", *flags]
-    words += [f"--emulated-version={version.minor}", *_gate_flags(version)]
+    words += _version_flags(version)
     async with _process(place, "run", words) as process:
         endpoint = Endpoint(f"https://127.0.0.1:{port}", client_context(None, skip_verification=True))
         async with connected(Access(endpoint, access.credentials), clock=clock) as client:
@@ -129,9 +129,10 @@ async def scheduler_process(
             yield process.pid, client
 
 
-def _gate_flags(version: KubernetesVersion) -> list[str]:
+def _version_flags(version: KubernetesVersion) -> list[str]:
+    emulated = f"--emulated-version={version.minor}"
     given = [f"{name}={str(is_on).lower()}" for name, is_on in version.gates.given.items()]
-    return [f"--feature-gates={','.join(given)}"] if given else []
+    return [emulated, f"--feature-gates={','.join(given)}"] if given else [emulated]
 
 
 async def _until_ready(process: asyncio.subprocess.Process, client: Client, clock: Clock) -> None:

@@ -12,9 +12,9 @@ from moorage.api.files import load_documents, read_text
 from moorage.bench.object_templates import Templates
 from moorage.bench.ops import (
     OPS,
-    REFUSED,
     REFUSED_GATES,
     BenchmarkWorkload,
+    CreatePodGroups,
     CreatePods,
     Op,
     StartCollectingMetrics,
@@ -33,6 +33,7 @@ FILE_NAME: Final = "performance-config.yaml"
 """The name of workload files in a directory."""
 _DECLARES_FEATURES: Final = "NodeDeclaredFeatures"
 """The feature gate of workloads whose nodes declare features."""
+_NO_GROUPS: Final = "Kubernetes {} without the feature gate GenericWorkload does not schedule groups of pods"
 _FEATURE_COUNT: Final = "numNodeDeclaredFeatures"
 """The parameter with their number; no operation refers to it."""
 
@@ -120,11 +121,6 @@ class _Case:
             raise InputError(self._where, "there are no workloads")
         if not case.workload_template:
             raise InputError(self._where, "there are no operations")
-        refused = next((i for i, opcode in enumerate(self._opcodes) if opcode in REFUSED), None)
-        if refused is not None:
-            opcode = self._opcodes[refused]
-            reason = f"op {refused} ({opcode}): {REFUSED[opcode]}"
-            return [self._refused(each, reason) for each in case.workloads]
         ops = [self._op(index, item) for index, item in enumerate(case.workload_template)]
         if not any(_collects(op) for op in ops):
             raise InputError(self._where, "no operation collects metrics")
@@ -162,6 +158,10 @@ class _Case:
         for gate, reason in REFUSED_GATES.items():
             if gates.get(gate):
                 return self._refused(workload, f"feature gate {gate}: {reason}")
+        for index, op in enumerate(ops):
+            if isinstance(op, CreatePodGroups) and not version.features.generic_workload:
+                number, opcode = version.minor, self._opcodes[index]
+                return self._refused(workload, f"op {index} ({opcode}): {_NO_GROUPS.format(number)}")
         unrolled: list[Op] = []
         for index, op in enumerate(ops):
             try:
