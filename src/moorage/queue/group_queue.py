@@ -57,6 +57,8 @@ class GroupSchedulingQueue(SchedulingQueue):
         """Waiting members of groups, by uid."""
         self._where: dict[str, QueuedGroup | Place] = {}
         """By the uid of a waiting member: the entry that it is in; or incomplete, or pending."""
+        self._pending: dict[str, QueuedPod] = {}
+        """The members that wait for the end of their group's attempt, by uid."""
         self._by_group: dict[GroupKey, dict[str, QueuedPod]] = {}
         """The waiting members of each group that pods name."""
         self._entries: dict[GroupKey, QueuedGroup] = {}
@@ -153,6 +155,8 @@ class GroupSchedulingQueue(SchedulingQueue):
         if isinstance(where, QueuedGroup):
             where.members[member.uid] = member
             return Place.ACTIVE
+        if where is Place.PENDING:
+            self._pending[member.uid] = member
         if log.v >= 5:
             queue_log.member_waits(member.pod, key, where)
         return where
@@ -174,6 +178,7 @@ class GroupSchedulingQueue(SchedulingQueue):
         uid, key = member.uid, self._groups.group_of(member.pod)
         assert key is not None
         del self._members[uid]
+        self._pending.pop(uid, None)
         members = self._by_group[key]
         del members[uid]
         if not members:
@@ -273,8 +278,8 @@ class GroupSchedulingQueue(SchedulingQueue):
         """
         self._in_flight_group = None
         tried, group.members = group.members, {}
-        returned = [member for uid, member in self._members.items() if self._where[uid] is Place.PENDING]
-        others = [member for member in returned if not self._joins(member, group)]
+        returned, self._pending = self._pending, {}
+        others = [member for member in returned.values() if not self._joins(member, group)]
         if group.members:
             self._requeue_group(group, scheduled, failed, any(uid in tried for uid in group.members))
         for member in others:
@@ -311,11 +316,15 @@ class GroupSchedulingQueue(SchedulingQueue):
     # Events
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Schedule pods now, as a plugin requests; for a member of a group, the whole group."""
+        """Schedule pods now, as a plugin requests; for a member of a group, the whole group.
+
+        A group in flight is tried again after backoff in any case.
+        """
         for pod in pods:
             entry = self._where.get(pod.uid)
             if not isinstance(entry, QueuedGroup):
-                super().activate((pod,))
+                if self._groups.group_of(pod) is None:
+                    super().activate((pod,))
             elif self._backoff.remove(entry.uid) is not None:
                 self._into_active(entry, events.FORCE_ACTIVATE.label)
             elif entry.uid in self._unschedulable:
@@ -387,6 +396,8 @@ class GroupSchedulingQueue(SchedulingQueue):
         listed = {uid: member for members in self._by_group.values() for uid, member in members.items()}
         assert listed == self._members
         assert all(self._by_group.values())
+        pending = {uid for uid, where in self._where.items() if where is Place.PENDING}
+        assert self._pending.keys() == pending
 
 
 def _pods(queued: Iterable[QueuedPod]) -> Iterator[QueuedPod]:

@@ -95,7 +95,8 @@ class ScheduleGroup:
         if not attempt.unsettled:
             attempt.is_scheduled = True
             return
-        root = self._info(queued.key, queued, attempt.unsettled) or root
+        if len(attempt.unsettled) < len(queued.members):
+            root = self._info(queued.key, queued, attempt.unsettled) or root
         framework = self._pods.profiles.of(next(root.all_pods()))
         assert framework is not None
         log.info(3, "Attempting to schedule pod group", podGroup=str(queued.key))
