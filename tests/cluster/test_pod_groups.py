@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.api.coscheduling import CoschedulingPodGroup
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import CompositePodGroup, Group, GroupKey, PodGroup, group_of
@@ -85,6 +86,14 @@ def test_a_pod_is_evicted_with_the_highest_group_that_is_evicted_whole() -> None
     assert cache.pod_groups.priority_of(pod) == 7
     assert cache.pod_groups.evicted_with(make_pod("alone")) is None
     assert cache.pod_groups.priority_of(make_pod("alone", priority=3)) == 3
+
+
+def test_pods_of_a_group_without_priority_keep_their_own() -> None:
+    manifest = {"metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": 3}}
+    labelled = convert(manifest, CoschedulingPodGroup).as_pod_group()
+    assert (labelled.quorum, labelled.has_priority) == (3, False)
+    assert nested(labelled).pod_groups.priority_of(member("p", priority=7)) == 7
+    assert nested(group("g", priority=1)).pod_groups.priority_of(member("p", priority=7)) == 1
 
 
 def test_a_pod_that_names_no_group_is_of_none() -> None:

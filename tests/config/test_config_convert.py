@@ -235,15 +235,15 @@ def test_v1beta3() -> None:
     (profile,) = converted["profiles"]
     assert profile["plugins"] == {
         "filter": {"enabled": refs("NodeResourcesFit", "NodeVolumeLimits"), "disabled": refs("*")},
-        "multiPoint": {"enabled": refs("Coscheduling")},
+        "multiPoint": {"enabled": refs("TargetLoadPacking")},
     }
     assert profile["pluginConfig"] == [
         {
-            "name": "Coscheduling",
+            "name": "TargetLoadPacking",
             "args": {
                 "apiVersion": "kubescheduler.config.k8s.io/v1beta3",
-                "kind": "CoschedulingArgs",
-                "permitWaitingTimeSeconds": 10,
+                "kind": "TargetLoadPackingArgs",
+                "targetUtilization": 40,
             },
         },
         {

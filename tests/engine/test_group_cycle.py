@@ -74,7 +74,8 @@ class GroupScene:
         version, registry = version_with(*gates), default_registry()
         config = default_config(version)
         for plugin in plugins:
-            registry.register(plugin.name, plugin)  # type: ignore[attr-defined]
+            if plugin.name not in registry:  # type: ignore[attr-defined]
+                registry.register(plugin.name, plugin)  # type: ignore[attr-defined]
             config = enabled_everywhere(config, plugin)
         self.cluster = SimulatedCluster(objects, config, registry, version=version)
         self.has_placements = version.features.topology_aware_workload_scheduling

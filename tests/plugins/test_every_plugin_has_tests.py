@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import moorage.plugins
-from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS
+from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS, OPTIONAL_PLUGINS
 
 SOURCES = Path(moorage.plugins.__file__).parent
 TESTS = Path(__file__).parent
 ROOT = TESTS.parents[1]
+PLUGINS = [*DEFAULT_PLUGINS, *GROUP_PLUGINS, *OPTIONAL_PLUGINS]
 FOLDERS = sorted(init.parent for init in SOURCES.glob("*/**/__init__.py"))
 
 
@@ -23,7 +24,7 @@ def _test_file(module: str) -> Path:
     return TESTS.joinpath(*folders, f"test_{folders[-1] if name == 'plugin' else name}.py")
 
 
-@pytest.mark.parametrize("plugin", [*DEFAULT_PLUGINS, *GROUP_PLUGINS], ids=lambda plugin: plugin.name)
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 def test_every_plugin_has_a_table_of_its_rules(plugin: Any) -> None:
     path = _test_file(plugin.__module__)
     assert path.is_file(), f"{plugin.name}: write its rules as a table in {path.relative_to(ROOT)}"

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from moorage.api.coscheduling import POD_GROUP_LABEL
 from moorage.api.pod import Pod
 from moorage.client.watch_events import read_event
 from moorage.scheduler import pod_decoder
 from moorage.scheduler.informers import decoder
-from moorage.scheduler.pod_decoder import PodDecoder
+from moorage.scheduler.pod_decoder import LabelledPodDecoder, PodDecoder
 
 METADATA = {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "7"}
 CONTAINERS = [{"name": "c", "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}}}]
@@ -41,8 +42,9 @@ STATUSES: dict[str, Any] = {
 }
 
 
-def encoded(spec: Any, status: Any = None) -> bytes:
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": METADATA, "spec": spec, "status": status or {}}
+def encoded(spec: Any, status: Any = None, **labels: str) -> bytes:
+    metadata = {**METADATA, "labels": labels} if labels else METADATA
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status or {}}
     return msgspec.json.encode(pod)
 
 
@@ -82,6 +84,40 @@ def test_many_specs_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded(pods, raw[1])
     decoded(pods, raw[2])
     assert decoded(pods, raw[0]).spec is not first
+
+
+def group_name(pod: Pod) -> str | None:
+    return None if pod.spec.scheduling_group is None else pod.spec.scheduling_group.pod_group_name
+
+
+@pytest.mark.parametrize("case", SPECS)
+def test_a_label_names_the_group_of_a_pod(case: str) -> None:
+    pods, labels = LabelledPodDecoder(), {POD_GROUP_LABEL: "g"}
+    member, single = (decoded(pods, encoded(SPECS[case], **each)) for each in (labels, {"app": "web"}))
+    assert (group_name(member), group_name(single)) == ("g", None)
+    assert replace(member.spec, scheduling_group=None) == single.spec
+    assert group_name(decoded(PodDecoder(), encoded(SPECS[case], **labels))) is None
+
+
+def test_a_group_that_only_the_spec_names_does_not_count() -> None:
+    spec = {"schedulingGroup": {"podGroupName": "other"}}
+    assert group_name(decoded(PodDecoder(), encoded(spec))) == "other"
+    assert group_name(decoded(LabelledPodDecoder(), encoded(spec))) is None
+    assert group_name(decoded(LabelledPodDecoder(), encoded(spec, **{POD_GROUP_LABEL: "g"}))) == "g"
+
+
+def test_members_of_a_group_share_their_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_decoder, "_MAX_KEPT_SPECS", 2)
+    pods, spec = LabelledPodDecoder(), SPECS["without a node"]
+    one, other, another = (
+        decoded(pods, encoded(spec, **{POD_GROUP_LABEL: name, "rank": rank}))
+        for name, rank in (("g", "0"), ("g", "1"), ("h", "0"))
+    )
+    assert one.spec is other.spec
+    assert one.spec is not another.spec
+    for name in ("x", "y", "z"):
+        decoded(pods, encoded(spec, **{POD_GROUP_LABEL: name}))
+    assert len(pods._members) <= 2
 
 
 def test_what_is_no_pod_is_no_event() -> None:

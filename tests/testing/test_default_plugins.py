@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from moorage.framework.loading.registry import Factory
-from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS
+from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS, OPTIONAL_PLUGINS
 from moorage.testing import check_plugin
 
+PLUGINS = [*DEFAULT_PLUGINS, *GROUP_PLUGINS, *OPTIONAL_PLUGINS]
 
-@pytest.mark.parametrize("plugin", [*DEFAULT_PLUGINS, *GROUP_PLUGINS], ids=lambda plugin: plugin.name)
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 def test_keeps_all_rules(plugin: Factory) -> None:
     report = check_plugin(plugin)
     assert report.ok, str(report)

@@ -20,6 +20,7 @@ from moorage.framework.loading.registry import Registry
 from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
+from moorage_cluster.addons.addon import Addon
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.server_version import GENERIC_WORKLOAD, WORKLOAD_WITH_JOB, ServerVersion
@@ -55,6 +56,8 @@ class LocalSettings:
     """Address and port at which processes reach the API server, if containers run as processes."""
     version: KubernetesVersion = DEFAULT_VERSION
     """The version that the scheduler emulates."""
+    addons: tuple[Addon, ...] = ()
+    """What the cluster has besides Kubernetes itself; the configuration has to name their plugins."""
 
 
 class PreparedCluster(NamedTuple):
@@ -97,7 +100,12 @@ class LocalCluster:
         self._logs = Logs(clock.utc_now, self._runtime.read_log if self._runtime is not None else None)
         cluster = Cluster(self.client, clock, random)
         self._manager = ControllerManager(
-            cluster, (*_workload_controllers(settings.server.version), *INFRASTRUCTURE_CONTROLLERS)
+            cluster,
+            (
+                *_workload_controllers(settings.server.version),
+                *INFRASTRUCTURE_CONTROLLERS,
+                *(controller for addon in settings.addons for controller in addon.controllers),
+            ),
         )
         self.nodes = SimulatedNodes(
             cluster, settings.kubelets, seed=random.getrandbits(32), runtime=self._runtime
@@ -118,17 +126,19 @@ class LocalCluster:
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
 
     async def prepare(self, files: Iterable[FileObject] = (), dump: Iterable[Any] = ()) -> PreparedCluster:
-        """Create the initial objects: those of a dump, nodes up to their number, those of files.
+        """Create the initial objects: of add-ons, of a dump, nodes up to their number, of files.
 
         Existing objects, from an earlier run with the same data directory, are kept. No component runs before
         the dump is complete: controllers would recreate objects that are still to be imported.
         """
         with suppress(RequestError):
             await self.client.create(STORAGE_CLASS, "", default_storage_class())
+        needed = [obj for addon in self._settings.addons for obj in addon.objects()]
+        refused = await create_objects(self.client, needed)
         brought = await import_objects(self.client, dump)
         self._may_work.set()
         await self.nodes.ensure(self._settings.template, self._settings.nodes)
-        return PreparedCluster(brought, await create_objects(self.client, files))
+        return PreparedCluster(brought, refused + await create_objects(self.client, files))
 
     async def run(self) -> None:
         """Run all components until cancelled; all but the API server wait for the dump."""

@@ -66,6 +66,17 @@ class GroupSpec(Struct):
     parent_composite_pod_group_name: str | None = None
 
 
+class CoschedulingSpec(Struct):
+    """What scheduler-plugins' kind of PodGroups says.
+
+    min_resources: quantities as they are written; None if the field is missing, which differs from empty.
+    """
+
+    min_member: int = 0
+    min_resources: dict[str, str | int] | None = None
+    schedule_timeout_seconds: int | None = None
+
+
 class PodGroupStatus(Struct):
     """The status of a group."""
 
@@ -82,6 +93,11 @@ class Group(Object):
     def priority(self) -> int:
         """The group's priority."""
         return self.spec.priority or 0
+
+    @property
+    def has_priority(self) -> bool:
+        """Whether the group has a priority of its own; otherwise that of its pods counts."""
+        return True
 
     @property
     def preemption_policy(self) -> str:
@@ -116,7 +132,17 @@ class Group(Object):
 
 
 class PodGroup(Group):
-    """Pods that are scheduled together."""
+    """Pods that are scheduled together.
+
+    coscheduling: what the group says if it is of scheduler-plugins' kind; None if it is of Kubernetes' own.
+    """
+
+    coscheduling: CoschedulingSpec | None = None
+
+    @property
+    def has_priority(self) -> bool:
+        """Whether the group has a priority of its own; otherwise that of its pods counts."""
+        return self.coscheduling is None
 
     @property
     def quorum(self) -> int:

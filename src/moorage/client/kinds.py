@@ -58,6 +58,8 @@ JOB = Kind("batch", "v1", "Job", "jobs")
 ENDPOINT_SLICE = Kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 POD_DISRUPTION_BUDGET = Kind("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False)
+COSCHEDULING_POD_GROUP = Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups")
+"""PodGroup of scheduler-plugins: a custom resource."""
 POD_GROUP = Kind("scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups")
 COMPOSITE_POD_GROUP = Kind("scheduling.k8s.io", "v1alpha3", "CompositePodGroup", "compositepodgroups")
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")

@@ -6,7 +6,7 @@ without a parent is the root: it is scheduled as a whole, and its priority is th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from moorage.api.pod import Pod
@@ -89,6 +89,10 @@ class PodGroups:
         """How many pods of a PodGroup are on nodes, bound or assumed."""
         return len(self._placed.get(key, ()))
 
+    def scheduled_uids(self, key: GroupKey) -> Collection[str]:
+        """The pods of a PodGroup that are on nodes, bound or assumed."""
+        return self._placed.get(key, {}).keys()
+
     def scheduled(self, key: GroupKey) -> list[Pod]:
         """The pods on nodes of a PodGroup, or of all parts of a composite group."""
         uids = (uid for leaf in self.leaves(key) for uid in self._placed.get(leaf, ()))
@@ -164,12 +168,12 @@ class PodGroups:
             yield from self.leaves(child)
 
     def priority_of(self, pod: Pod) -> int:
-        """The priority that counts when a pod may be evicted: that of its root group, if it has one."""
+        """The priority that counts when a pod may be evicted: that of its root group, if that has one."""
         key = group_of(pod)
         if key is None:
             return pod.priority
         known = [group for group in self.ancestors(key) if group is not None]
-        return known[-1].priority if known else pod.priority
+        return known[-1].priority if known and known[-1].has_priority else pod.priority
 
     def evicted_with(self, pod: Pod) -> GroupKey | None:
         """The group all of whose pods are evicted if this one is; None: it can be evicted alone."""

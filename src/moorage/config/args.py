@@ -1,4 +1,4 @@
-"""The arguments of the default plugins, with the defaults of v1.36."""
+"""The arguments of the plugins that come with moorage, with the defaults of v1.36."""
 
 from __future__ import annotations
 
@@ -64,6 +64,18 @@ class ScoringStrategy(Struct):
     type: str = ""
     resources: tuple[ResourceSpec, ...] = ()
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
+
+
+class CoschedulingArgs(PluginArgs):
+    """How long pods of a group wait for each other.
+
+    The other two have no effect: a group is one attempt, with the backoff of attempts.
+    """
+
+    permit_waiting_time_seconds: Int64 = 60
+    """For groups without spec.scheduleTimeoutSeconds."""
+    pod_group_backoff_seconds: Int64 = 0
+    pod_group_reject_percentage: Int32 = 10
 
 
 class DefaultPreemptionArgs(PluginArgs):
@@ -153,6 +165,7 @@ class VolumeBindingArgs(PluginArgs):
 
 
 ARGS_BY_PLUGIN: dict[str, type[PluginArgs]] = {
+    "Coscheduling": CoschedulingArgs,
     "DefaultPreemption": DefaultPreemptionArgs,
     "DynamicResources": DynamicResourcesArgs,
     "InterPodAffinity": InterPodAffinityArgs,
@@ -162,4 +175,4 @@ ARGS_BY_PLUGIN: dict[str, type[PluginArgs]] = {
     "PodTopologySpread": PodTopologySpreadArgs,
     "VolumeBinding": VolumeBindingArgs,
 }
-"""The default plugins with arguments, and their types."""
+"""The plugins with arguments, and their types."""

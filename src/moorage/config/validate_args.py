@@ -15,6 +15,7 @@ from moorage.config.args import (
     MOST_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
     SYSTEM_DEFAULTING,
+    CoschedulingArgs,
     DefaultPreemptionArgs,
     DynamicResourcesArgs,
     InterPodAffinityArgs,
@@ -38,6 +39,17 @@ MAX_SHAPE_SCORE = 10
 def validate_args(path: str, args: PluginArgs, version: KubernetesVersion = DEFAULT_VERSION) -> list[str]:
     """All problems of a default plugin's arguments, located at `path`."""
     return list(_CHECKS[type(args)](path, args, version))
+
+
+def _coscheduling(path: str, args: CoschedulingArgs, _: KubernetesVersion) -> Iterator[str]:
+    seconds, backoff = args.permit_waiting_time_seconds, args.pod_group_backoff_seconds
+    if seconds < 0:
+        yield invalid(f"{path}.permitWaitingTimeSeconds", seconds, "must be greater than 0")
+    if backoff < 0:
+        yield invalid(f"{path}.podGroupBackoffSeconds", backoff, "must be greater than 0")
+    if not 0 <= args.pod_group_reject_percentage <= 100:
+        percentage = args.pod_group_reject_percentage
+        yield invalid(f"{path}.podGroupRejectPercentage", percentage, "must be between 0 and 100")
 
 
 def _default_preemption(path: str, args: DefaultPreemptionArgs, _: KubernetesVersion) -> Iterator[str]:
@@ -220,6 +232,7 @@ def _label_name(path: str, name: str) -> Iterator[str]:
 
 
 _CHECKS: dict[type[PluginArgs], Callable[[str, Any, KubernetesVersion], Iterator[str]]] = {
+    CoschedulingArgs: _coscheduling,
     DefaultPreemptionArgs: _default_preemption,
     DynamicResourcesArgs: _dynamic_resources,
     InterPodAffinityArgs: _inter_pod_affinity,

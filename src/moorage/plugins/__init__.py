@@ -8,7 +8,8 @@ of a folder lists the forms in which each rule exists. Beside the plugins is wha
     queueing_hints     parts of the hints that plugins give the queue
     utilization_shape  scoring functions that a configuration gives as points
 
-A new plugin is its own file or folder, a test beside it in tests/plugins, and a line in DEFAULT_PLUGINS.
+A new plugin is its own file or folder, a test beside it in tests/plugins, and a line in DEFAULT_PLUGINS, or
+in OPTIONAL_PLUGINS if kube-scheduler does not have it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Protocol
 
 from moorage.client.kinds import Kind
 from moorage.framework.loading.registry import Registry
+from moorage.plugins.coscheduling.plugin import Coscheduling
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
 from moorage.plugins.dynamic_resources.plugin import DynamicResources
@@ -80,6 +82,10 @@ GROUP_PLUGINS: tuple[type[DefaultPlugin], ...] = (
 """Default plugins where the feature gates of groups of pods are on."""
 
 
+OPTIONAL_PLUGINS: tuple[type[DefaultPlugin], ...] = (Coscheduling,)
+"""Plugins that run only where a configuration names them."""
+
+
 def default_registry() -> Registry:
     """All plugins that come with moorage, by name; a new registry every time."""
-    return Registry({plugin.name: plugin for plugin in (*DEFAULT_PLUGINS, *GROUP_PLUGINS)})
+    return Registry({plugin.name: plugin for plugin in (*DEFAULT_PLUGINS, *GROUP_PLUGINS, *OPTIONAL_PLUGINS)})

@@ -135,7 +135,7 @@ class GangScheduling:
                 message = "Quorum is not met for a gang. Waiting for another pod to allow"
                 log.info(4, message, pod=kobj(pod), schedulingGroup=key.name, activatedPods=len(waiting))
             reason = WAITING_FOR_TREE.format(root.name) if root.is_composite else WAITING_FOR_NODES
-            return wait(PERMIT_TIMEOUT_SECONDS, reason)
+            return wait(self._permit_timeout_seconds(key), reason)
         for member in self._groups.scheduled(root):
             held = self._handle.waiting.get(member.uid)
             if held is not None:
@@ -144,3 +144,7 @@ class GangScheduling:
             message = "Quorum is met for a gang. Allowing other pods from a gang waiting on permit"
             log.info(4, message, pod=kobj(pod), schedulingGroup=key.name)
         return None
+
+    def _permit_timeout_seconds(self, key: GroupKey) -> float:
+        """How long a member of a group waits for the others."""
+        return PERMIT_TIMEOUT_SECONDS

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 from moorage.api.base import Object
-from moorage.api.decode import KINDS
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.client import Client
@@ -24,7 +23,7 @@ from moorage.framework.runtime.pre_binding import PreBinding
 from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.scheduler.api_effects import ApiEffects
 from moorage.scheduler.binder import Binder
-from moorage.scheduler.informers import decoder
+from moorage.scheduler.informers import decoder_of
 from moorage.scheduler.pod_events import PodEventRecorder
 from moorage.scheduler.pod_status_writer import PodStatusWriter
 from moorage.scheduler.watched_kinds import needed_kinds
@@ -77,7 +76,7 @@ class ExtenderCluster:
             is_known.set()
 
     def _informer(self, kind: Kind) -> Informer[Any]:
-        decode = decoder(KINDS[kind.name])
+        decode = decoder_of(kind)
         informer: Informer[Object] = Informer(
             self._client, kind, self._clock, decode=decode, random=self._random
         )

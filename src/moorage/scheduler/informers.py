@@ -10,6 +10,7 @@ import msgspec
 
 from moorage.api.as_sent import KEEPING, keep
 from moorage.api.base import Object
+from moorage.api.coscheduling import CoschedulingPodGroup, with_labelled_group
 from moorage.api.decode import KINDS, convert, decode_hook
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
@@ -20,8 +21,14 @@ from moorage.client.kinds import Kind
 from moorage.clock import Clock
 from moorage.framework.runtime.framework import Framework
 from moorage.scheduler.event_handlers import EventHandlers
-from moorage.scheduler.pod_decoder import PodDecoder
-from moorage.scheduler.watched_kinds import custom_kind, custom_kinds, needed_kinds, read_custom
+from moorage.scheduler.pod_decoder import LabelledPodDecoder, PodDecoder
+from moorage.scheduler.watched_kinds import (
+    custom_kind,
+    custom_kinds,
+    has_labelled_groups,
+    needed_kinds,
+    read_custom,
+)
 
 NewInformer = Callable[..., Informer[Any]]
 """Creates informers: over requests, unless the caller has the objects already."""
@@ -50,8 +57,18 @@ def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes
     return decoded
 
 
-def _decode(kind: type[Object], *, keeps_whole: bool) -> Decode[Any]:
-    return PodDecoder() if kind is Pod and not keeps_whole else decoder(kind, keeps_whole=keeps_whole)
+def decoder_of(kind: Kind, *, keeps_whole: bool = False) -> Callable[[bytes], Object]:
+    """A decoder of objects of a kind that scheduling reads, in the form in which it reads them."""
+    if kind != kinds.COSCHEDULING_POD_GROUP:
+        return decoder(KINDS[kind.name], keeps_whole=keeps_whole)
+    decode = decoder(CoschedulingPodGroup)
+
+    def decoded(raw: bytes) -> Object:
+        group = decode(raw)
+        assert isinstance(group, CoschedulingPodGroup)
+        return group.as_pod_group()
+
+    return decoded
 
 
 class SchedulerInformers:
@@ -68,7 +85,9 @@ class SchedulerInformers:
         *,
         keeps_whole: bool = False,
     ) -> None:
+        frameworks = list(frameworks)
         self._keeps_whole = keeps_whole
+        self._has_labelled_groups = has_labelled_groups(frameworks)
         self._client = client
         self._new_informer = new_informer
         self._clock = clock
@@ -78,7 +97,7 @@ class SchedulerInformers:
             client,
             kinds.POD,
             clock,
-            decode=_decode(Pod, keeps_whole=keeps_whole),
+            decode=self._decoder(kinds.POD),
             query=_UNFINISHED,
             random=random,
         )
@@ -112,8 +131,16 @@ class SchedulerInformers:
         self._keeps_whole = is_wanted
         changed = [each for each in self.informers if KINDS.get(each.kind.name) in KEEPING]
         for informer in changed:
-            informer.relist_with(_decode(KINDS[informer.kind.name], keeps_whole=is_wanted))
+            informer.relist_with(self._decoder(informer.kind))
         return changed
+
+    def _decoder(self, kind: Kind) -> Decode[Any]:
+        if kind != kinds.POD:
+            return decoder_of(kind, keeps_whole=self._keeps_whole)
+        if not self._keeps_whole:
+            return LabelledPodDecoder() if self._has_labelled_groups else PodDecoder()
+        decode: Callable[[bytes], Any] = decoder(Pod, keeps_whole=True)
+        return (lambda raw: with_labelled_group(decode(raw))) if self._has_labelled_groups else decode
 
     def custom(self, name: str) -> list[Manifest]:
         """All objects of a custom kind, by the name that plugins use for it."""
@@ -134,9 +161,8 @@ class SchedulerInformers:
         return dropped
 
     def _of(self, kind: Kind, listener: Listener[Object]) -> Informer[Object]:
-        decode = decoder(KINDS[kind.name], keeps_whole=self._keeps_whole)
         informer: Informer[Object] = self._new_informer(
-            self._client, kind, self._clock, decode=decode, random=self._random
+            self._client, kind, self._clock, decode=self._decoder(kind), random=self._random
         )
         informer.listeners.append(listener)
         return informer

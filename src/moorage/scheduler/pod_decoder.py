@@ -13,12 +13,15 @@ from typing import Final
 import msgspec
 
 from moorage.api.base import ObjectMeta
+from moorage.api.coscheduling import POD_GROUP_LABEL, in_group
 from moorage.api.decode import convert, decode_hook
 from moorage.api.pod import Pod, PodSpec, PodStatus
 from moorage.client.watch_events import Head, ObjectDecoder
 
 _MAX_KEPT_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of the encoded specs that are kept; the least recently used are dropped."""
+_MAX_KEPT_SPECS: Final = 1024
+"""Maximum number of specs of members of groups that are kept."""
 _NODE_NAME: Final = b'"nodeName":"'
 
 
@@ -90,3 +93,28 @@ class PodDecoder(ObjectDecoder[Pod]):
             dropped, _ = self._specs.popitem(last=False)
             self._kept_bytes -= len(dropped)
         return spec
+
+
+class LabelledPodDecoder(PodDecoder):
+    """Decodes pods whose groups are named by a label; equal specs of a group are one object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._members: dict[tuple[int, str], tuple[PodSpec, PodSpec]] = {}
+        """Specs as sent and with their groups, by the identity of the first and the name of the group."""
+
+    def decode(self, head: Head, raw: bytes) -> Pod:
+        """The pod, as a member of its group."""
+        pod = super().decode(head, raw)
+        name = pod.labels.get(POD_GROUP_LABEL, "")
+        if not name and pod.spec.scheduling_group is None:
+            return pod
+        return msgspec.structs.replace(pod, spec=self._member(pod.spec, name))
+
+    def _member(self, spec: PodSpec, group: str) -> PodSpec:
+        known = self._members.get((id(spec), group))
+        if known is None:
+            if len(self._members) >= _MAX_KEPT_SPECS:
+                self._members.clear()
+            known = self._members[id(spec), group] = (spec, in_group(spec, group))
+        return known[1]

@@ -84,8 +84,10 @@ class PodEventRecorder:
 
 
 def _reference(obj: Object) -> Reference:
-    """An object reference for events; the kind is its type's, or else the object's own."""
+    """An object reference for events; items of a list do not say their kind, which is then their type's."""
     meta = obj.metadata
     kind = next((_KINDS[each.__name__] for each in type(obj).__mro__ if each.__name__ in _KINDS), None)
-    api_version, name = (obj.api_version, obj.kind) if kind is None else (kind.api_version, kind.name)
+    api_version, name = obj.api_version, obj.kind
+    if kind is not None and not (api_version and name):
+        api_version, name = kind.api_version, kind.name
     return Reference(api_version, name, meta.namespace, meta.name, meta.uid, meta.resource_version)

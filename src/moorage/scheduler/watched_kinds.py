@@ -15,7 +15,7 @@ import msgspec
 from moorage.api.base import Object, ObjectMeta
 from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
-from moorage.client.kinds import Kind
+from moorage.client.kinds import COSCHEDULING_POD_GROUP, Kind
 from moorage.framework.interface.extension_points import Plugin, WatchingPlugin
 from moorage.framework.runtime.framework import Framework
 from moorage.plugins import DEFAULT_PLUGINS
@@ -57,6 +57,11 @@ def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
 
 def _watched(plugin: Plugin) -> tuple[Kind, ...]:
     return plugin.watched_kinds if isinstance(plugin, WatchingPlugin) else WATCHED_BY_DEFAULT_PLUGINS
+
+
+def has_labelled_groups(frameworks: Iterable[Framework]) -> bool:
+    """Whether pods name their groups with a label, as scheduler-plugins has it."""
+    return COSCHEDULING_POD_GROUP in needed_kinds(frameworks)
 
 
 def custom_kinds(frameworks: Iterable[Framework]) -> dict[str, Kind]:

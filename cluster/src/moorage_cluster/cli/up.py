@@ -25,12 +25,14 @@ from moorage.config.duration import Duration
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import KubernetesVersion
-from moorage.framework.loading.plugin_discovery import DiscoveredPlugins
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, enabled_everywhere
 from moorage.framework.loading.plugin_files import files_read
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.certificates import CertificateError
 from moorage.http.server import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
+from moorage_cluster.addons import AddonName
+from moorage_cluster.addons.addon import ADDONS, Addon
 from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.journal import JournalError
@@ -63,6 +65,7 @@ class UpOptions:
     """Dumps of other clusters, with nodes of their own."""
     files: Sequence[Path]
     """Files with objects to create when all is up."""
+    addons: Sequence[AddonName]
     plugins: list[Path]
     watches_plugins: bool
     schedules: bool
@@ -94,12 +97,13 @@ def _run_until_signal(options: UpOptions) -> bool:
     """Whether every object of the files could be created; nothing is started unless all options are valid."""
     _check_plugin_options(options)
     version = emulated(options.emulated_version, options.feature_gates)
-    plugins = _Plugins(options.config, options.plugins, version, options.watches_plugins)
+    addons = tuple(ADDONS[name] for name in dict.fromkeys(options.addons))
+    plugins = _Plugins(options.config, options.plugins, version, options.watches_plugins, addons)
     found = plugins.read()
     dump = [each.manifest for each in _objects(options.dumps)]
     files = _objects(options.files)
     kubelets = _kubelets(options)
-    settings = _settings(options, version, found, kubelets, has_own_nodes=bool(dump))
+    settings = _settings(options, version, found, kubelets, addons, has_own_nodes=bool(dump))
     for ignored in kubelets.ignored:
         typer.echo(
             f"moorage up: {options.kubelet_config}: {ignored} has no effect on simulated nodes", err=True
@@ -131,6 +135,7 @@ def _settings(
     version: KubernetesVersion,
     found: DiscoveredPlugins,
     kubelets: Kubelets,
+    addons: tuple[Addon, ...],
     *,
     has_own_nodes: bool,
 ) -> LocalSettings:
@@ -149,6 +154,7 @@ def _settings(
         registry=found.registry,
         schedules=options.schedules,
         version=version,
+        addons=addons,
     )
 
 
@@ -156,8 +162,14 @@ class _Plugins:
     """The configuration and the plugins of a cluster, which change as their files are saved."""
 
     def __init__(
-        self, config: Path | None, files: list[Path], version: KubernetesVersion, is_watched: bool
+        self,
+        config: Path | None,
+        files: list[Path],
+        version: KubernetesVersion,
+        is_watched: bool,
+        addons: Iterable[Addon],
     ) -> None:
+        self._addons = addons
         self._version = version
         self._config = config
         self._files = files
@@ -165,7 +177,11 @@ class _Plugins:
 
     def read(self) -> DiscoveredPlugins:
         """What the files say now."""
-        return with_plugins(_configuration(self._config, self._version), self._files)
+        config, registry = with_plugins(_configuration(self._config, self._version), self._files)
+        for addon in self._addons:
+            for plugin in addon.plugins:
+                config = enabled_everywhere(config, plugin)
+        return DiscoveredPlugins(config, registry)
 
     async def reload_on_save(self, cluster: LocalCluster) -> None:
         """Let a cluster go on with what is saved; with what it has if that cannot be used."""

@@ -36,6 +36,16 @@ class PodGroupInfo:
         """Whether it consists of groups."""
         return self.key.is_composite
 
+    @property
+    def priority(self) -> int:
+        """The group's priority; without one of its own, the lowest of its members to schedule.
+
+        So no pod evicts another, or is tried before it, by the priority of a different member.
+        """
+        if self.group.has_priority:
+            return self.group.priority
+        return min((pod.priority for pod in self.all_pods()), default=0)
+
     def all_pods(self) -> Iterator[Pod]:
         """The members to schedule, of all parts."""
         yield from self.pods

@@ -87,7 +87,7 @@ def _is_ongoing(
     snapshot = nodes.snapshot
     names = {pod.status.nominated_node_name for pod in pods} & snapshot.row_of.keys()
     return any(
-        is_preempted(info.pod) and groups.priority_of(info.pod) < group.group.priority
+        is_preempted(info.pod) and groups.priority_of(info.pod) < group.priority
         for name in names
         for info in snapshot.pods_of(snapshot.row_of[name]).infos
     )
@@ -98,7 +98,7 @@ def _lower_units(group: PodGroupInfo, nodes: Nodes, groups: PodGroups) -> list[P
     snapshot = nodes.snapshot
     infos = {info.pod.uid: info for row in range(len(snapshot)) for info in snapshot.pods_of(row).infos}
     units = units_of(infos.values(), groups, infos.get)
-    return [unit for unit in units if unit.priority < group.group.priority]
+    return [unit for unit in units if unit.priority < group.priority]
 
 
 def _not_reprieved(

@@ -10,6 +10,7 @@ import typer
 from moorage.cli.logs import LogFormat, LoggingOptions
 from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
+from moorage_cluster.addons import AddonName
 from moorage_cluster.cli.kubelet_options import (
     EvictionHard,
     EvictionMaxPodGracePeriod,
@@ -59,6 +60,15 @@ _ManifestFiles = Annotated[
         help="Create the objects of this file when all is up, as `kubectl create -f` does; repeatable."
     ),
 ]
+_Addons = Annotated[
+    list[AddonName] | None,
+    typer.Option(
+        "--with",
+        metavar="NAME",
+        help="Add what Kubernetes itself does not have; repeatable. pod-groups: the PodGroups of "
+        "scheduler-plugins (scheduling.x-k8s.io), their controller, and the plugin Coscheduling.",
+    ),
+]
 _WatchPlugins = Annotated[
     bool,
     typer.Option(
@@ -102,6 +112,7 @@ def up(
     config: _SchedulerConfigFile = None,
     from_: _DumpFile = None,
     apply: _ManifestFiles = None,
+    with_: _Addons = None,
     plugin: PluginFiles = None,
     watch: _WatchPlugins = False,
     scheduler: _RunScheduler = True,
@@ -138,6 +149,7 @@ def up(
             config=config,
             dumps=[from_] if from_ else [],
             files=apply or [],
+            addons=with_ or [],
             plugins=plugin or [],
             watches_plugins=watch,
             schedules=scheduler,
