@@ -91,7 +91,7 @@ def test_a_pod_is_evicted_with_the_highest_group_that_is_evicted_whole() -> None
 def test_pods_of_a_group_without_priority_keep_their_own() -> None:
     manifest = {"metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": 3}}
     labelled = convert(manifest, CoschedulingPodGroup).as_pod_group()
-    assert (labelled.quorum, labelled.has_priority) == (3, False)
+    assert (labelled.quorum, labelled.is_native) == (3, False)
     assert nested(labelled).pod_groups.priority_of(member("p", priority=7)) == 7
     assert nested(group("g", priority=1)).pod_groups.priority_of(member("p", priority=7)) == 1
 

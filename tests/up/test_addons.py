@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from moorage.api.coscheduling import POD_GROUP_LABEL
 from moorage.cli.main import app
 from moorage.client.kinds import COSCHEDULING_POD_GROUP
 from moorage.http.errors import RequestError
 from moorage_cluster.addons import AddonName
 from moorage_cluster.addons.addon import ADDONS
 from moorage_cluster.local import LocalSettings
+from tests.apiserver.running import Kubectl, manifest
 from tests.up.harness import ClusterHarness
+from tests.up.objects import Manifest, pod
+from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
 POD_GROUPS = ADDONS[AddonName.POD_GROUPS]
 
@@ -100,3 +105,27 @@ def test_pod_groups_are_validated(cluster: ClusterHarness, case: str) -> None:
             cluster.create(COSCHEDULING_POD_GROUP, group)
     else:
         assert cluster.create(COSCHEDULING_POD_GROUP, group)["spec"] == spec
+
+
+def gang(name: str, cpu: str) -> list[Manifest]:
+    """A group of three, and its pods."""
+    group = {"apiVersion": COSCHEDULING_POD_GROUP.api_version, "kind": "PodGroup", "spec": {"minMember": 3}}
+    pods = [pod(f"{name}-{number}", cpu=cpu) for number in range(3)]
+    for each in pods:
+        each["metadata"]["labels"][POD_GROUP_LABEL] = name
+    return [{**group, "metadata": {"name": name}}, *pods]
+
+
+def test_a_group_runs_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    options = ("--with", "pod-groups", "--nodes", "2", "--node-cpu", "4", "--emulated-version", "1.36")
+    with start_cluster(tmp_path, *options) as running:
+        kubectl = Kubectl(running, tmp_path)
+        for name, cpu in (("large", "3"), ("small", "1")):
+            kubectl("apply", "-f", "-", input=manifest(*gang(name, cpu)))
+        kubectl("wait", "pg/small", "--for=jsonpath={.status.phase}=Running", TIMEOUT_SECONDS)
+        kubectl("wait", "pod/large-2", "--for=condition=PodScheduled=False", TIMEOUT_SECONDS)
+        pods = kubectl.json("get", "pods")["items"]
+        placed = {each["metadata"]["name"] for each in pods if each["spec"].get("nodeName")}
+        assert placed == {"small-0", "small-1", "small-2"}
+        (line,) = kubectl("get", "pgs", "large", "--no-headers").splitlines()
+        assert line.split()[:3] == ["large", "Scheduling", "3"]

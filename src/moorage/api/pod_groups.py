@@ -95,8 +95,8 @@ class Group(Object):
         return self.spec.priority or 0
 
     @property
-    def has_priority(self) -> bool:
-        """Whether the group has a priority of its own; otherwise that of its pods counts."""
+    def is_native(self) -> bool:
+        """Whether the group is of Kubernetes' own kind, with a priority and conditions."""
         return True
 
     @property
@@ -140,8 +140,8 @@ class PodGroup(Group):
     coscheduling: CoschedulingSpec | None = None
 
     @property
-    def has_priority(self) -> bool:
-        """Whether the group has a priority of its own; otherwise that of its pods counts."""
+    def is_native(self) -> bool:
+        """Whether the group is of Kubernetes' own kind; otherwise the priority of its pods counts."""
         return self.coscheduling is None
 
     @property

@@ -11,7 +11,7 @@ from typing import Final
 
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import CompositePodGroup, Group, GroupKey, PodGroup, group_of, key_of
-from moorage.client.kinds import COMPOSITE_POD_GROUP, POD_GROUP, Kind
+from moorage.client.kinds import COMPOSITE_POD_GROUP, COSCHEDULING_POD_GROUP, POD_GROUP, Kind
 from moorage.cluster.grouped_objects import GroupedObjects
 from moorage.cluster.object_tables import Objects
 from moorage.emulation.feature_gates import Features
@@ -24,12 +24,14 @@ class PodGroups:
     """The groups among some objects, and their members.
 
     is_enabled: whether pods of a group are scheduled, and evicted, by its rules.
+    are_labelled: whether groups are those of scheduler-plugins, which pods name with a label.
     is_nested: whether composite groups are supported; otherwise parents are ignored.
     has_preemption_policy: whether groups have a preemption policy of their own; otherwise their pods' counts.
     """
 
     def __init__(self, objects: Objects, placed_pod: Callable[[str], Pod | None]) -> None:
         self.is_enabled = False
+        self.are_labelled = False
         self.is_nested = False
         self.has_preemption_policy = False
         self._objects = objects
@@ -43,15 +45,21 @@ class PodGroups:
 
     def set_features(self, features: Features) -> None:
         """Follow the rules that feature gates enable."""
-        self.is_enabled = features.generic_workload
+        self.is_enabled = features.generic_workload or self.are_labelled
         self.is_nested = features.composite_pod_group
         self.has_preemption_policy = features.pod_group_preemption_policy
+
+    def follow_labels(self) -> None:
+        """Follow the rules of groups for those of scheduler-plugins, instead of Kubernetes' own."""
+        self.is_enabled = self.are_labelled = True
 
     @property
     def watched_kinds(self) -> tuple[Kind, ...]:
         """The kinds of groups that count."""
         if not self.is_enabled:
             return ()
+        if self.are_labelled:
+            return (COSCHEDULING_POD_GROUP,)
         return (POD_GROUP, COMPOSITE_POD_GROUP) if self.is_nested else (POD_GROUP,)
 
     # Members
@@ -122,10 +130,12 @@ class PodGroups:
         """The PodGroup that a pod names; None: it belongs to none."""
         return group_of(pod)
 
-    def priority_of_group(self, key: GroupKey) -> int:
-        """The priority of a group; 0 if it is not known."""
+    def priority_of_group(self, key: GroupKey) -> int | None:
+        """The priority of a group, 0 if it is not known; None: that of its pods counts."""
         group = self.get(key)
-        return 0 if group is None else group.priority
+        if group is None:
+            return 0
+        return group.priority if group.is_native else None
 
     def get(self, key: GroupKey) -> Group | None:
         """A group by its key."""
@@ -173,7 +183,7 @@ class PodGroups:
         if key is None:
             return pod.priority
         known = [group for group in self.ancestors(key) if group is not None]
-        return known[-1].priority if known and known[-1].has_priority else pod.priority
+        return known[-1].priority if known and known[-1].is_native else pod.priority
 
     def evicted_with(self, pod: Pod) -> GroupKey | None:
         """The group all of whose pods are evicted if this one is; None: it can be evicted alone."""

@@ -24,7 +24,7 @@ def group_problem(root: PodGroupInfo, scheduled: Iterable[Pod], *, has_policy: b
                 "all pods in a single pod group should have the same .spec.schedulerName set, "
                 f'got: "{own}" and "{scheduler_name}"'
             )
-        if root.group.has_priority and pod.priority != root.group.priority:
+        if root.group.is_native and pod.priority != root.group.priority:
             return (
                 "all pods in a single pod group should have the same priority as the pod group's priority, "
                 f"got {pod.priority} and {root.group.priority}"

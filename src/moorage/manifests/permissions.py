@@ -7,7 +7,7 @@ declares none may evict in post_filter and bind in bind, as the default plugins 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from moorage.api.manifests import Manifest
@@ -24,7 +24,7 @@ from moorage.framework.interface.extension_points import POINTS, WritingPlugin
 from moorage.framework.runtime.framework import Framework
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
-from moorage.scheduler.watched_kinds import custom_kinds, needed_kinds
+from moorage.scheduler.watched_kinds import custom_kinds, has_labelled_groups, needed_kinds
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 
 _FOLLOW: Final = ("list", "watch")
@@ -55,15 +55,20 @@ def cluster_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
     return list(dict.fromkeys(wanted))
 
 
-def _of_groups(frameworks: Iterable[Framework]) -> tuple[Permission, ...]:
-    """A scheduler of groups writes their conditions; another one says on a group that it is ignored."""
+def _of_groups(frameworks: Sequence[Framework]) -> tuple[Permission, ...]:
+    """A scheduler of groups writes their conditions; another one says on a group that it is ignored.
+
+    The groups of scheduler-plugins have a controller, which writes their status.
+    """
+    if has_labelled_groups(frameworks):
+        return ()
     if any(framework.handle.pod_groups.is_enabled for framework in frameworks):
         return Permission.on(POD_GROUP, "patch", part="status")
     return Permission.on(POD_GROUP, "get")
 
 
 def _written(framework: Framework) -> Iterator[Permission]:
-    has_groups = framework.handle.version.features.generic_workload
+    has_groups = framework.handle.version.features.generic_workload or has_labelled_groups([framework])
     for name in (name for name, point in POINTS.items() if has_groups or not point.of_groups):
         for call in framework.at(name):
             plugin = framework.plugins[call.plugin]

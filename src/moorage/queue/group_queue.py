@@ -43,8 +43,8 @@ class GroupTree(Protocol):
     def root_of(self, key: GroupKey) -> GroupKey | None:
         """The root of a group's hierarchy; None if a group on the way to it is missing."""
 
-    def priority_of_group(self, key: GroupKey) -> int:
-        """The priority of a group."""
+    def priority_of_group(self, key: GroupKey) -> int | None:
+        """The priority of a group; None: that of its pods counts."""
 
 
 class GroupSchedulingQueue(SchedulingQueue):
@@ -139,7 +139,8 @@ class GroupSchedulingQueue(SchedulingQueue):
         is_new = entry is None
         if entry is None:
             priority = self._groups.priority_of_group(root)
-            entry = QueuedGroup(member.pod, member.timestamp, key=root, priority=priority)
+            entry = QueuedGroup(member.pod, member.timestamp, key=root, has_own_priority=priority is not None)
+            entry.priority = priority or 0
             self._entries[root] = entry
         self._keep(member, key, entry)
         if is_new:
@@ -153,7 +154,7 @@ class GroupSchedulingQueue(SchedulingQueue):
         self._where[member.uid] = where
         self._by_group.setdefault(key, {})[member.uid] = member
         if isinstance(where, QueuedGroup):
-            where.members[member.uid] = member
+            where.join(member)
             return Place.ACTIVE
         if where is Place.PENDING:
             self._pending[member.uid] = member

@@ -13,14 +13,23 @@ class QueuedGroup(QueuedPod):
 
     pod: the member that stands for the group: the one that gates it, or the first.
     key: the root of the hierarchy, whose priority is the entry's.
+    has_own_priority: whether the root has a priority; otherwise the lowest of its pods' is the entry's.
     members: the waiting pods, by uid.
     """
 
     key: GroupKey = GroupKey("", "")
+    has_own_priority: bool = True
     members: dict[str, QueuedPod] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.uid = repr(self.key)
+
+    def join(self, member: QueuedPod) -> None:
+        """Add a member."""
+        self.members[member.uid] = member
+        if not self.has_own_priority:
+            is_first = len(self.members) == 1
+            self.priority = member.priority if is_first else min(self.priority, member.priority)
 
     @property
     def pod_count(self) -> int:

@@ -143,12 +143,23 @@ class EventHandlers:
         if old is not None and old.uid != obj.uid:
             self._deleted(old)
             old = None
+        if (
+            old is not None
+            and self._groups.is_enabled
+            and old.spec.scheduling_group != obj.spec.scheduling_group
+        ):
+            self._leaves_group(old)
         if type == "DELETED" or obj.finished:
             self._deleted(obj)
         elif obj.spec.node_name:
             self._on_node(obj, old)
         elif self.profiles.of(obj) is not None:
             self._without_node(obj, old)
+
+    def _leaves_group(self, pod: Pod) -> None:
+        """A pod, of which this is the state before, is not in its group any more: labels can change."""
+        self._groups.remove(pod)
+        self._queue.delete(pod)
 
     def _deleted(self, pod: Pod) -> None:
         """A pod was deleted, or has finished."""

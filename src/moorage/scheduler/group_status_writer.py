@@ -42,9 +42,9 @@ class GroupStatusWriter:
         """Groups whose condition was set to True and is not seen to be yet, by uid."""
 
     async def initially_scheduled(self, key: GroupKey, status: str, reason: str, message: str) -> None:
-        """Set a group's condition; one that is True stays as it is."""
+        """Set a group's condition; one that is True stays as it is. Only Kubernetes' own kind has it."""
         group = self._groups.get(key)
-        if group is None:
+        if group is None or not group.is_native:
             return
         uid, outcome = group.metadata.uid, _Outcome(status, reason, message)
         if uid in self._in_flight:

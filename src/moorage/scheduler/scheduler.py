@@ -27,7 +27,7 @@ from moorage.engine.engine import Engine
 from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.framework.extenders.extenders import Extenders
 from moorage.framework.interface.handle import Handle, Live
-from moorage.framework.loading.registry import Registry
+from moorage.framework.loading.registry import Registry, RegistryError
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
 from moorage.framework.runtime.pre_binding import PreBinding
@@ -55,7 +55,7 @@ from moorage.scheduler.pod_groups import PodGroupWarnings
 from moorage.scheduler.pod_status_writer import PodStatusWriter
 from moorage.scheduler.schedule_group import ScheduleGroup
 from moorage.scheduler.schedule_one import ScheduleOne
-from moorage.scheduler.watched_kinds import CustomObject
+from moorage.scheduler.watched_kinds import CustomObject, has_labelled_groups
 from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.extender_client import Connect, http_extenders
 from moorage.services.timing import within
@@ -67,6 +67,7 @@ _MAX_TURN_SECONDS = 0.02
 """Time after which other tasks run on the loop, in seconds, if fewer cycles take that long."""
 _EVENT_FLUSH_SECONDS = 2.0
 """Grace period for unwritten events at shutdown, in seconds."""
+_NOT_RELOADED = "plugin Coscheduling: it can be enabled or disabled at the start only; restart the scheduler"
 
 log = Logger(__name__)
 
@@ -113,6 +114,8 @@ class Scheduler:
         )
         self._handle = self._new_handle(client, config, version, pre_binding, slow_plugin_seconds)
         self._profiles = Profiles(config, registry, self._handle, self._observer.framework)
+        if has_labelled_groups(self._profiles.values()):
+            self.cache.pod_groups.follow_labels()
         _log_plugins(self._profiles.values())
         self._next_profiles = self._profiles
         """The profiles that come into force once the informers they need are synced."""
@@ -317,6 +320,8 @@ class Scheduler:
         extenders = http_extenders(config.extenders, self._clock, self._connect_extender)
         handle = replace(self._handle, extenders=extenders)
         profiles = Profiles(config, registry, handle, self._observer.framework)
+        if has_labelled_groups(profiles.values()) is not has_labelled_groups(self._profiles.values()):
+            raise RegistryError(_NOT_RELOADED)
         self._registry = registry
         self._next_profiles = profiles
         new = self._informers.add(framework for _, framework in profiles.items())

@@ -7,7 +7,7 @@ here (`plural.version.group`) have an informer if a plugin names them among its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -49,10 +49,13 @@ def read_custom(raw: bytes) -> CustomObject:
 def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
     """The kinds to watch beside nodes and pods, each once."""
     frameworks = list(frameworks)
-    plugins = (plugin for framework in frameworks for plugin in framework.plugins.values())
     of_groups = (kind for framework in frameworks for kind in framework.handle.pod_groups.watched_kinds)
-    of_plugins = (kind for plugin in plugins for kind in _watched(plugin))
-    return list(dict.fromkeys((*of_plugins, *of_groups)))
+    return list(dict.fromkeys((*_watched_by_plugins(frameworks), *of_groups)))
+
+
+def _watched_by_plugins(frameworks: Iterable[Framework]) -> Iterator[Kind]:
+    plugins = (plugin for framework in frameworks for plugin in framework.plugins.values())
+    return (kind for plugin in plugins for kind in _watched(plugin))
 
 
 def _watched(plugin: Plugin) -> tuple[Kind, ...]:
@@ -60,8 +63,8 @@ def _watched(plugin: Plugin) -> tuple[Kind, ...]:
 
 
 def has_labelled_groups(frameworks: Iterable[Framework]) -> bool:
-    """Whether pods name their groups with a label, as scheduler-plugins has it."""
-    return COSCHEDULING_POD_GROUP in needed_kinds(frameworks)
+    """Whether a plugin schedules the groups of scheduler-plugins, which pods name with a label."""
+    return COSCHEDULING_POD_GROUP in _watched_by_plugins(frameworks)
 
 
 def custom_kinds(frameworks: Iterable[Framework]) -> dict[str, Kind]:

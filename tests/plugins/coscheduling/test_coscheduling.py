@@ -10,6 +10,8 @@ from moorage.api.coscheduling import POD_GROUP_LABEL, CoschedulingPodGroup, with
 from moorage.api.decode import convert
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import PodGroup
+from moorage.client.kinds import COSCHEDULING_POD_GROUP
+from moorage.client.permissions import Permission
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
 from moorage.config.args import CoschedulingArgs
@@ -22,6 +24,7 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import SKIP, Code, Status
 from moorage.framework.loading.registry import RegistryError
 from moorage.framework.runtime.profiles import Profiles
+from moorage.manifests.permissions import cluster_permissions
 from moorage.plugins import default_registry
 from moorage.plugins.coscheduling.plugin import TWO_KINDS_OF_GROUPS, Coscheduling
 from moorage.plugins.gang_scheduling import WAITING_FOR_PODS
@@ -132,6 +135,12 @@ def test_the_configuration_of_scheduler_plugins_is_accepted() -> None:
     (framework,) = profiles.values()
     assert [call.plugin for call in framework.at("queue_sort")] == ["Coscheduling"]
     assert "Coscheduling" in [call.plugin for call in framework.at("permit")]
+
+
+def test_a_scheduler_may_read_such_groups_and_no_others() -> None:
+    permissions = cluster_permissions(Profiles(parse_config(UPSTREAM), default_registry()).values())
+    groups = [each for each in permissions if each.resource.startswith("podgroups")]
+    assert groups == list(Permission.on(COSCHEDULING_POD_GROUP, "list", "watch"))
 
 
 ARGUMENTS = {

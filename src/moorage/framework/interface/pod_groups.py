@@ -42,7 +42,7 @@ class PodGroupInfo:
 
         So no pod evicts another, or is tried before it, by the priority of a different member.
         """
-        if self.group.has_priority:
+        if self.group.is_native:
             return self.group.priority
         return min((pod.priority for pod in self.all_pods()), default=0)
 

@@ -41,6 +41,7 @@ class Coscheduling(GangScheduling, PrioritySort):
         if handle.version.features.generic_workload:
             raise ValueError(TWO_KINDS_OF_GROUPS)
         super().__init__(handle)
+        self.watched_kinds = (kinds.COSCHEDULING_POD_GROUP,)
         self._permit_waiting_seconds = args.permit_waiting_time_seconds or _PERMIT_WAITING_SECONDS
 
     def depends_on(self, pod: Pod, objects: Objects) -> DependsOn | None:
