@@ -21,6 +21,7 @@ from tests.up.harness import ClusterHarness
 from tests.up.objects import Manifest, pod
 from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "training_job.yaml"
 POD_GROUPS = ADDONS[AddonName.POD_GROUPS]
 
 
@@ -120,12 +121,15 @@ def test_a_group_runs_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     options = ("--with", "pod-groups", "--nodes", "2", "--node-cpu", "4", "--emulated-version", "1.36")
     with start_cluster(tmp_path, *options) as running:
         kubectl = Kubectl(running, tmp_path)
-        for name, cpu in (("large", "3"), ("small", "1")):
-            kubectl("apply", "-f", "-", input=manifest(*gang(name, cpu)))
-        kubectl("wait", "pg/small", "--for=jsonpath={.status.phase}=Running", TIMEOUT_SECONDS)
+        kubectl("apply", "-f", "-", input=manifest(*gang("large", "3")))
+        kubectl("apply", "-f", str(EXAMPLE))
+        kubectl("wait", "pg/mnist", "--for=jsonpath={.status.phase}=Running", TIMEOUT_SECONDS)
         kubectl("wait", "pod/large-2", "--for=condition=PodScheduled=False", TIMEOUT_SECONDS)
         pods = kubectl.json("get", "pods")["items"]
-        placed = {each["metadata"]["name"] for each in pods if each["spec"].get("nodeName")}
-        assert placed == {"small-0", "small-1", "small-2"}
+        placed = [
+            each["metadata"]["labels"][POD_GROUP_LABEL] for each in pods if each["spec"].get("nodeName")
+        ]
+        assert placed == ["mnist"] * 3
+        assert kubectl.json("get", "pg", "mnist")["status"]["occupiedBy"] == "default/mnist"
         (line,) = kubectl("get", "pgs", "large", "--no-headers").splitlines()
         assert line.split()[:3] == ["large", "Scheduling", "3"]
