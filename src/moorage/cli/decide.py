@@ -27,7 +27,7 @@ from moorage.framework.interface.status import Code
 from moorage.framework.loading.registry import RegistryError
 from moorage.services.extender_client import http_extenders
 from moorage.sim.admission import Admission
-from moorage.sim.cluster import SimulatedCluster
+from moorage.sim.cluster import SimulatedCluster, ended
 
 NO_NODE, UNREADABLE = 1, 2
 """Exit statuses: a pod is unschedulable; the input could not be used."""
@@ -108,7 +108,7 @@ def _in_order(
         return
     groups = GroupDecisions(cluster, pods, objects, seed)
     for pod in pods:
-        if standing := _ended(pod):
+        if standing := ended(pod):
             yield Report(pod.key, None, standing, (), 0)
         elif group_of(pod) is None:
             yield _place(cluster, pod)
@@ -121,7 +121,7 @@ def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
 
     A pod that is already on a node is removed first: then the decision explains why it would go there.
     """
-    if standing := _not_tried(cluster, pod):
+    if standing := cluster.not_tried(pod):
         return Report(pod.key, None, standing, (), 0)
     pod = cluster.take_out(pod)
     cycle = CycleState()
@@ -135,15 +135,3 @@ def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
     elif decision.post_filter is not None and decision.post_filter.nominated_node:
         cluster.cache.nominations.put(pod, decision.post_filter.nominated_node)
     return made
-
-
-def _not_tried(cluster: SimulatedCluster, pod: Pod) -> str:
-    """Why a scheduler would not attempt a pod; empty if it would."""
-    return _ended(pod) or cluster.gate(pod)
-
-
-def _ended(pod: Pod) -> str:
-    """Why a pod needs no node any more; empty if it does."""
-    if pod.finished:
-        return f"the pod has ended ({pod.status.phase})"
-    return "the pod is being deleted" if pod.terminating else ""

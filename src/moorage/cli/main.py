@@ -35,6 +35,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.decide:decide",
         "Show where the scheduler would place pods in a cluster, with every score and every refusal.",
     ),
+    "explain": (
+        "moorage.cli.commands.explain:explain",
+        "Explain why a pod is pending, or why it is where it is, and what would help.",
+    ),
     "extender": (
         "moorage.cli.commands.extender:extender",
         "Serve a plugin as an extender of kube-scheduler, over HTTP or HTTPS, and print how to configure it.",

@@ -21,10 +21,12 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigContext:
-    """The cluster and user of a context."""
+    """The cluster, user and namespace of a context."""
 
     cluster: Entry = field(default_factory=dict)
     user: Entry = field(default_factory=dict)
+    namespace: str = ""
+    """The namespace for commands that name none; empty: `default`."""
 
 
 def kubeconfig_paths(environ: Mapping[str, str]) -> list[Path]:
@@ -58,7 +60,9 @@ def choose(paths: Sequence[Path], context: str = "") -> KubeconfigContext:
         raise KubeconfigError(f"{file}: context {current!r} names cluster {cluster!r}, which does not exist")
     if user and user not in found["users"]:
         raise KubeconfigError(f"{file}: context {current!r} names user {user!r}, which does not exist")
-    return KubeconfigContext(found["clusters"][cluster], found["users"].get(user, {}))
+    return KubeconfigContext(
+        found["clusters"][cluster], found["users"].get(user, {}), _text(chosen, "namespace")
+    )
 
 
 def _read(path: Path) -> Entry:

@@ -29,26 +29,33 @@ class _Document(msgspec.Struct, rename="camel"):
     git_version: str = ""
 
 
-async def emulated_by_server(client: Client, clock: Clock) -> KubernetesVersion:
-    """The version to emulate for an API server; waits until the server answers.
+async def server_version(client: Client) -> KubernetesVersion:
+    """The version to emulate for an API server; the default one for a server that does not tell its version.
 
-    It is the default one for a server that does not tell its version.
+    ConnectionFailed or RequestError if it does not answer.
     """
+    try:
+        document = msgspec.json.decode(await client.exchange("GET", _PATH), type=_Document)
+    except RequestError as error:
+        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        return _unknown(str(error))
+    except msgspec.MsgspecError as error:
+        return _unknown(str(error))
+    version = nearest_version(document.major, document.minor)
+    server = document.git_version
+    log.info(0, "Emulating the API server's version", server=server, emulated=f"v{version.minor}")
+    return version
+
+
+async def emulated_by_server(client: Client, clock: Clock) -> KubernetesVersion:
+    """The version to emulate for an API server; waits until the server answers."""
     while True:
         try:
-            document = msgspec.json.decode(await client.exchange("GET", _PATH), type=_Document)
+            return await server_version(client)
         except (ConnectionFailed, RequestError) as error:
-            if isinstance(error, RequestError) and error.code < HTTPStatus.INTERNAL_SERVER_ERROR:
-                return _unknown(str(error))
             log.warning("Waiting for the API server's version", err=str(error))
             await sleep(clock, _RETRY_SECONDS)
-        except msgspec.MsgspecError as error:
-            return _unknown(str(error))
-        else:
-            version = nearest_version(document.major, document.minor)
-            server = document.git_version
-            log.info(0, "Emulating the API server's version", server=server, emulated=f"v{version.minor}")
-            return version
 
 
 def _unknown(problem: str) -> KubernetesVersion:

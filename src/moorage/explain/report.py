@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.engine.decision import Decision
+from moorage.explain.evaluation import first_refusals
 from moorage.framework.interface.effects import EvictPods
 
 
@@ -92,16 +93,10 @@ def _feasible(decision: Decision) -> list[NodeReport]:
 
 
 def _refused(decision: Decision) -> list[NodeReport]:
-    diagnosis = decision.diagnosis
-    rows = []
-    passed = set(decision.feasible.names)
-    for row, name in enumerate(decision.feasible.snapshot.names):
-        if name in passed:
-            continue
-        refusal = diagnosis.of(row)
-        status = diagnosis.pre_filter or diagnosis.left_out
-        if refusal is not None:
-            rows.append(NodeReport(name, False, refusal.plugin, refusal.reason.texts))
-        elif status is not None:
-            rows.append(NodeReport(name, False, status.plugin, status.reasons))
+    names = decision.feasible.snapshot.names
+    rows = [
+        NodeReport(names[row], False, group.plugin, group.reasons)
+        for group in first_refusals(decision)
+        for row in group.rows.tolist()
+    ]
     return sorted(rows, key=lambda node: (node.refused_by, node.reasons, node.node))

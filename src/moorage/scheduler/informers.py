@@ -33,8 +33,8 @@ from moorage.scheduler.watched_kinds import (
 NewInformer = Callable[..., Informer[Any]]
 """Creates informers: over requests, unless the caller has the objects already."""
 
-_UNFINISHED: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-"""Finished pods use no resources."""
+UNFINISHED_PODS: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+"""Query of all pods that use resources: finished ones use none."""
 
 
 def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes], Object]:
@@ -98,7 +98,7 @@ class SchedulerInformers:
             kinds.POD,
             clock,
             decode=self._decoder(kinds.POD),
-            query=_UNFINISHED,
+            query=UNFINISHED_PODS,
             random=random,
         )
         self.pods.listeners.append(handlers.pod)

@@ -87,6 +87,10 @@ class SimulatedCluster:
             return str(error)
         return "" if status is None else status.message
 
+    def not_tried(self, pod: Pod) -> str:
+        """Why a scheduler would not attempt a pod; empty if it would."""
+        return ended(pod) or self.gate(pod)
+
     def decide(self, pod: Pod, cycle: CycleState) -> Decision:
         """The decision for a pod in the current state; nothing changes."""
         framework = self.framework_of(pod)
@@ -148,3 +152,10 @@ async def _then_close(extenders: Extenders, deciding: Coroutine[Any, Any, T]) ->
 async def _binding_cycle(framework: Framework, pod: Pod, node: str, cycle: CycleState) -> Status:
     status = await framework.pre_bind(cycle, pod, node)
     return status if status.code is not Code.SUCCESS else await framework.bind(cycle, pod, node)
+
+
+def ended(pod: Pod) -> str:
+    """Why a pod needs no node any more; empty if it does."""
+    if pod.finished:
+        return f"the pod has ended ({pod.status.phase})"
+    return "the pod is being deleted" if pod.terminating else ""

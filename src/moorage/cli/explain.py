@@ -1,0 +1,108 @@
+"""`moorage explain`: why is this pod pending, or where it is?"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+import uvloop
+from rich.console import Console
+
+from moorage.api.decode import InputError
+from moorage.cli.plugin_loading import with_plugins
+from moorage.cli.version_options import chosen_version, given_gates, with_gates
+from moorage.client.credentials import find_access
+from moorage.client.kubeconfig import choose, kubeconfig_paths
+from moorage.clock import LoopClock
+from moorage.config.load import default_config, load_config
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
+from moorage.explain.document import as_document
+from moorage.explain.explanation import Explanation, explain
+from moorage.explain.loading import LoadedCluster, load_from_dump, load_from_server
+from moorage.explain.text import print_explanation
+from moorage.framework.loading.registry import RegistryError
+from moorage.http.errors import KubeconfigError
+from moorage.services.extender_client import http_extenders
+from moorage.sim.cluster import SimulatedCluster
+
+_UNREADABLE: Final = 2
+"""Exit status: the input could not be used."""
+_MAX_WIDTH: Final = 120
+"""Maximum width of tables, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """What is to be explained, and with what."""
+
+    pod: str
+    namespace: str
+    node: str
+    config: Path | None
+    plugins: list[Path] | None
+    emulated_version: str | None
+    feature_gates: list[str] | None
+    dump: Path | None
+    kubeconfig: Path | None
+    context: str
+
+    @property
+    def pod_name(self) -> str:
+        """The pod's name; InputError if another kind of object is named."""
+        kind, slash, name = self.pod.rpartition("/")
+        if slash and kind not in ("pod", "pods", "po"):
+            raise InputError("", f"{self.pod}: only pods can be explained")
+        return name
+
+    def in_namespace(self) -> str:
+        """The pod's namespace: the one that is named, else that of the kubeconfig's context."""
+        if self.namespace or self.dump is not None:
+            return self.namespace or "default"
+        if self.kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
+            return "default"
+        paths = [self.kubeconfig] if self.kubeconfig is not None else kubeconfig_paths(os.environ)
+        return choose(paths, self.context).namespace or "default"
+
+    def new_cluster(self, version: KubernetesVersion | None) -> SimulatedCluster:
+        """An empty cluster with the configured profiles; `version` is that of the server."""
+        version = chosen_version(self.emulated_version) or version or DEFAULT_VERSION
+        version = with_gates(version, given_gates(self.feature_gates))
+        config = default_config(version) if self.config is None else load_config(self.config, version)
+        extenders = http_extenders(config.extenders, LoopClock())
+        return SimulatedCluster((), *with_plugins(config, self.plugins), extenders=extenders, version=version)
+
+
+def show_explanation(options: ExplainOptions, *, everything: bool, as_json: bool) -> None:
+    """Explain a pod, and print it; exits with status 2 and one line if that is not possible."""
+    try:
+        explanation = _explained(options)
+    except (InputError, RegistryError, KubeconfigError) as error:
+        typer.echo(f"moorage explain: {error}", err=True)
+        raise typer.Exit(_UNREADABLE) from None
+    if as_json:
+        typer.echo(json.dumps(as_document(explanation, options.node), indent=2))
+        return
+    console = Console(markup=False, highlight=False)
+    console.width = min(console.width, _MAX_WIDTH)
+    print_explanation(explanation, console, options.node, everything=everything)
+
+
+def _explained(options: ExplainOptions) -> Explanation:
+    loaded = _loaded(options)
+    if options.node and loaded.cluster.cache.node(options.node) is None:
+        raise InputError("", f"there is no node {options.node}")
+    explanation = explain(loaded.cluster, loaded.pod)
+    explanation.notes[:0] = loaded.notes
+    return explanation
+
+
+def _loaded(options: ExplainOptions) -> LoadedCluster:
+    name, namespace = options.pod_name, options.in_namespace()
+    if options.dump is not None:
+        return load_from_dump(options.dump, namespace, name, options.new_cluster)
+    access = find_access(options.kubeconfig, context=options.context)
+    return uvloop.run(load_from_server(access, namespace, name, options.new_cluster))

@@ -1,0 +1,92 @@
+"""The objects of a cluster that scheduling depends on, read once from an API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from moorage.api.base import Object
+from moorage.api.decode import KINDS, InputError
+from moorage.api.pod import Pod
+from moorage.client.client import Client
+from moorage.client.kinds import NODE, POD, Kind
+from moorage.client.permissions import Permission
+from moorage.client.watch_events import ObjectDecoder, PlainDecoder, read_page
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.scheduler.informers import UNFINISHED_PODS, decoder
+from moorage.scheduler.pod_decoder import PodDecoder
+
+
+def needed_permissions(kinds: Iterable[Kind]) -> list[Permission]:
+    """What may be read of a cluster in which pods are explained; kinds: beside nodes and pods."""
+    listed = (Permission.on(kind, "list") for kind in (NODE, *kinds))
+    return [*Permission.on(POD, "get", "list"), *(each for some in listed for each in some)]
+
+
+@dataclass(slots=True)
+class ClusterContent:
+    """What was read of a cluster."""
+
+    objects: list[Object] = field(default_factory=list)
+    forbidden: list[Kind] = field(default_factory=list)
+    """The kinds that may not be listed."""
+
+
+async def read_pod(client: Client, namespace: str, name: str) -> Pod:
+    """A pod; InputError if it cannot be read."""
+    try:
+        answer = await client.exchange("GET", POD.path(namespace, name))
+    except RequestError as error:
+        if error.is_not_found:
+            raise InputError("", f"there is no pod {name} in namespace {namespace}") from None
+        if error.code == HTTPStatus.FORBIDDEN:
+            raise InputError("", forbidden_text(POD, "get", error.message)) from None
+        raise InputError("", f"cannot read pod {namespace}/{name}: {error.message}") from None
+    pods: PodDecoder = PodDecoder()
+    return pods.decode(pods.head(answer), answer)
+
+
+async def read_cluster(client: Client, kinds: Iterable[Kind]) -> ClusterContent:
+    """All nodes, all pods that have not ended, and all objects of some other kinds.
+
+    Kinds that the server does not have are left out, as are those that may not be listed; without nodes there
+    is nothing to explain: InputError, as for a server that does not answer.
+    """
+    content = ClusterContent()
+    try:
+        await asyncio.gather(*(_read_kind(client, kind, content) for kind in (NODE, *kinds, POD)))
+    except ConnectionFailed as error:
+        raise InputError("", f"the API server does not answer: {error}") from None
+    return content
+
+
+async def _read_kind(client: Client, kind: Kind, content: ClusterContent) -> None:
+    try:
+        content.objects += await _list(client, kind)
+    except RequestError as error:
+        if error.is_not_found:
+            return
+        if error.code != HTTPStatus.FORBIDDEN:
+            raise InputError("", f"cannot list {kind.plural}: {error.message}") from None
+        if kind is NODE:
+            raise InputError("", forbidden_text(kind, "list", error.message)) from None
+        content.forbidden.append(kind)
+
+
+async def _list(client: Client, kind: Kind) -> list[Object]:
+    query: Mapping[str, str | int] = UNFINISHED_PODS if kind is POD else {}
+    stream = await client.stream(kind.path(), query)
+    items = read_page(b"".join([piece async for piece in stream])).items or ()
+    objects: ObjectDecoder[Any] = PodDecoder() if kind is POD else PlainDecoder(decoder(KINDS[kind.name]))
+    return [objects.decode(objects.head(raw), bytes(raw)) for raw in items]
+
+
+def forbidden_text(kind: Kind, verb: str, message: str = "") -> str:
+    """One line that says what is not permitted, and which rule of a role permits it."""
+    rule = f'{{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: ["{verb}"]}}'
+    resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+    why = f" ({message})" if message else ""
+    return f"no permission to {verb} {resource}{why}; add to a ClusterRole: {rule}"
