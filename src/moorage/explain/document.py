@@ -38,6 +38,7 @@ def as_document(explanation: Explanation, node: str = "") -> Document:
             + _groups(explanation, explanation.all_refused.by_filter, node),
             "feasible": _feasible(explanation, node),
             "lead": _lead(explanation),
+            "help": [each.as_dict() for each in explanation.help],
             "leftOut": [
                 {"point": each.point, "why": each.why, "plugins": list(each.plugins)}
                 for each in explanation.left_out

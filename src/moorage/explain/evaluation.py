@@ -100,8 +100,9 @@ def all_refusals(framework: Framework, pod: Pod, nodes: Nodes) -> AllRefusals:
         left = run_pre_filters(plan, cycle, pod, nodes, diagnosis)
         if left is not None or diagnosis.pre_filter is None:
             break
-        cluster_wide.append(diagnosis.pre_filter)
-        plan = plan.leaving_out(CallDecision.SKIPS_POD, diagnosis.plugins | diagnosis.pending_plugins)
+        plugins = diagnosis.plugins | diagnosis.pending_plugins
+        cluster_wide.append(diagnosis.pre_filter.by(", ".join(sorted(plugins))))
+        plan = plan.leaving_out(CallDecision.SKIPS_POD, plugins)
     groups: list[RefusedNodes] = []
     for call in framework.plan(cycle).filters.active:
         diagnosis = Diagnosis(len(nodes.snapshot))

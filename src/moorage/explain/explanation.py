@@ -17,6 +17,9 @@ from moorage.explain.evaluation import (
     first_refusals,
     score_parts,
 )
+from moorage.explain.help.problem import Problem
+from moorage.explain.help.search import Suggestion, suggestions
+from moorage.explain.help.trials import Trials
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.effects import EvictPods
 from moorage.framework.interface.nodes import Nodes
@@ -61,6 +64,8 @@ class Explanation:
     all_refused: AllRefusals = field(default_factory=lambda: AllRefusals((), ()))
     scores: Sequence[PluginScores] = ()
     left_out: Sequence[LeftOut] = ()
+    help: Sequence[Suggestion] = ()
+    """What would make an unschedulable pod schedulable."""
     notes: list[str] = field(default_factory=list)
     """What the evaluation could not take into account."""
 
@@ -152,7 +157,11 @@ def _take_apart(explanation: Explanation, cluster: SimulatedCluster, pod: Pod, c
     explanation.scores = score_parts(framework, cycle, decision)
     explanation.left_out = left_out(cluster, cycle, pod)
     try:
-        explanation.all_refused = all_refusals(framework, pod, Nodes(decision.feasible.snapshot))
+        snapshot = decision.feasible.snapshot
+        explanation.all_refused = all_refusals(framework, pod, Nodes(snapshot))
+        if not len(decision.feasible) and len(snapshot):
+            trials = Trials(framework, cluster.cache, pod)
+            explanation.help = suggestions(Problem(framework, pod, snapshot, explanation.all_refused, trials))
     except PluginError as error:
         explanation.notes.append(f"a filter that the scheduling cycle did not reach fails: {error}")
 

@@ -46,6 +46,7 @@ def print_explanation(
             console, "", ("NODES", "REJECTED BY", "WHY", "WHICH"), _groups(explanation, explanation.refused)
         )
     _print_scores(explanation, console, None if everything else _SCORED_NODES)
+    _print_help(explanation, console)
     _print_left_out(explanation, console, None if everything else _EVALUATING_POINTS)
 
 
@@ -75,9 +76,13 @@ def _groups(explanation: Explanation, groups: Iterable[RefusedNodes]) -> list[tu
 def _named(explanation: Explanation, group: RefusedNodes) -> str:
     assert explanation.decision is not None
     names = explanation.decision.feasible.snapshot.names
-    some = sorted(names[row] for row in group.rows.tolist())
-    more = ", ..." if len(some) > _NAMED_NODES else ""
-    return ", ".join(some[:_NAMED_NODES]) + more
+    return _some(sorted(names[row] for row in group.rows.tolist()))
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = f" and {len(names) - _NAMED_NODES} more" if len(names) > _NAMED_NODES else ""
+    return ", ".join(names[:_NAMED_NODES]) + more
 
 
 def _print_all_refusals(explanation: Explanation, console: Console) -> None:
@@ -169,6 +174,12 @@ def _print_lead(explanation: Explanation, console: Console) -> None:
         console.print(f"\n{decision.node} and {lead.second} are equally good: chance decides")
         return
     _print_table(console, title, ("PLUGIN", decision.node or "", lead.second, "DIFFERENCE"), rows)
+
+
+def _print_help(explanation: Explanation, console: Console) -> None:
+    if explanation.help:
+        rows = [(str(each), _some(each.nodes)) for each in explanation.help]
+        _print_table(console, "what would help (any one of these)", ("CHANGE", "OPENS"), rows)
 
 
 def _print_left_out(explanation: Explanation, console: Console, points: Collection[str] | None) -> None:
