@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from random import Random
 
 import pytest
 
@@ -13,13 +12,13 @@ from moorage.config.load import default_config
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION
 from moorage.engine.decision import Decision
 from moorage.explain.explanation import explain
-from moorage.explain.help.change import Change, Situation, key_of
+from moorage.explain.help.change import Change, Situation, key_of, smaller
 from moorage.explain.help.search import Suggestion
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.plugins import default_registry
 from moorage.sim.cluster import SimulatedCluster
 from tests.builders import make
-from tests.explain.clusters import random_cluster
+from tests.explain.clusters import RandomCluster
 
 
 def cluster_of(objects: Iterable[Object]) -> SimulatedCluster:
@@ -43,17 +42,17 @@ def check(objects: Sequence[Object], pod: Pod, suggestion: Suggestion) -> None:
     for index, change in enumerate(changes):
         before, after = changes[:index], changes[index + 1 :]
         assert applied(objects, pod, (*before, *after)).node is None, suggestion
-        smaller = change.smaller()
-        if smaller is not None:
-            assert applied(objects, pod, (*before, smaller, *after)).node is None, suggestion
+        less = smaller(change)
+        if less is not None:
+            assert applied(objects, pod, (*before, less, *after)).node is None, suggestion
 
 
 def pending_clusters(part: int, parts: int, count: int) -> Iterator[tuple[list[Object], Pod]]:
     """Clusters in which the pod fits nowhere."""
     found, seed = 0, part
     while found < count:
-        manifests, pending = random_cluster(Random(seed))
-        objects, pod = [make(each) for each in manifests], make(pending)
+        random = RandomCluster(seed)
+        objects, pod = [make(each) for each in random.objects], make(random.pod)
         assert isinstance(pod, Pod)
         seed += parts
         if not cluster_of(objects).decide(pod, CycleState()).feasible:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec.structs import replace
 
@@ -59,8 +59,22 @@ class Change(Protocol):
     def apply(self, situation: Situation) -> Situation:
         """What is so after the change."""
 
-    def smaller(self) -> Change | None:
-        """The next smaller change of the same kind; None where there is none, except no change at all."""
-
     def details(self) -> dict[str, Any]:
         """What is changed and how, as plain data."""
+
+
+@runtime_checkable
+class SizedChange(Change, Protocol):
+    """A change that can be larger or smaller."""
+
+    @property
+    def size(self) -> int:
+        """How large it is, in the smallest steps there are; at least 1."""
+
+    def resized(self, size: int) -> SizedChange:
+        """The same change with another size."""
+
+
+def smaller(change: Change) -> Change | None:
+    """The next smaller change of the same kind; None where there is none but no change at all."""
+    return change.resized(change.size - 1) if isinstance(change, SizedChange) and change.size > 1 else None

@@ -13,7 +13,7 @@ from moorage.api.node import Namespace
 from moorage.api.pod import Pod
 from moorage.cluster.pod_table import PodInfo, claims_of
 from moorage.explain.evaluation import Rows
-from moorage.explain.help.change import Change, Situation
+from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Bits, Offer, Problem
 from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
@@ -51,10 +51,6 @@ class Evict:
     def apply(self, situation: Situation) -> Situation:
         """Without the pod."""
         return situation.removing(self.pod)
-
-    def smaller(self) -> Change | None:
-        """There is nothing less than a pod."""
-        return None
 
     def details(self) -> dict[str, Any]:
         """The pod, and the node that it is on."""

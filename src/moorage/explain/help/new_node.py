@@ -16,7 +16,7 @@ from moorage.api.pod import Pod
 from moorage.api.quantity import format_quantity
 from moorage.api.resource_requests import CPU, MEMORY
 from moorage.api.storage import CSINode
-from moorage.explain.help.change import Change, Situation
+from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Offer, Problem
 
 _STATIC: Final = ("NodeAffinity", "TaintToleration", "NodeDeclaredFeatures", "VolumeBinding", "VolumeZone")
@@ -72,10 +72,6 @@ class AddNode:
             pool = replaced(item.spec.pool, name=f"{item.spec.pool.name}-{self.name}")
             return replaced(item, metadata=meta, spec=replaced(item.spec, node_name=self.name, pool=pool))
         return replaced(item, metadata=meta)
-
-    def smaller(self) -> Change | None:
-        """There is nothing less than a node."""
-        return None
 
     def details(self) -> dict[str, Any]:
         """The node whose shape the new one has."""

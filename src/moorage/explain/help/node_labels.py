@@ -11,7 +11,7 @@ from msgspec.structs import replace as replaced
 
 from moorage.api.node import Node
 from moorage.api.selectors import Operator, Requirement, required_nodes
-from moorage.explain.help.change import Change, Situation
+from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Offer, Problem
 
 _AFFINITY: Final = "NodeAffinity"
@@ -42,10 +42,6 @@ class LabelNode:
         if self.value is not None:
             labels[self.key] = self.value
         return situation.putting(replaced(node, metadata=replaced(node.metadata, labels=labels)))
-
-    def smaller(self) -> Change | None:
-        """There is nothing less than a label."""
-        return None
 
     def details(self) -> dict[str, Any]:
         """The node and its label."""
@@ -80,7 +76,7 @@ def _for_affinity(problem: Problem) -> Iterator[Offer]:
             if not each.matches(node.labels)
         )
         if changes:
-            yield _on_row(problem, changes, row, _AFFINITY)
+            yield problem.on_row(row, _AFFINITY, *changes)
 
 
 def _unmet(problem: Problem, requirements: Sequence[Requirement]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -116,10 +112,4 @@ def _for_spread(problem: Problem) -> Iterator[Offer]:
         for _, rows in zip(range(_MAX_OFFERS), problem.groups(_SPREAD, is_missing), strict=False):
             node = problem.snapshot.nodes[int(rows[0])]
             for value in [node.name] if key == _HOSTNAME else values[:_MAX_OFFERS]:
-                yield _on_row(problem, (LabelNode(node, key, value),), int(rows[0]), _SPREAD)
-
-
-def _on_row(problem: Problem, changes: tuple[Change, ...], row: int, plugin: str) -> Offer:
-    cleared = np.zeros(len(problem.snapshot), np.int64)
-    cleared[row] = problem.bit(plugin)
-    return Offer(changes, cleared, len(changes))
+                yield problem.on_row(int(rows[0]), _SPREAD, LabelNode(node, key, value))

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from msgspec.structs import replace as replaced
 
 from moorage.api.pod import Affinity, Pod, PodAffinity, PodAffinityTerm, PodSpec
-from moorage.explain.help.change import Change, Situation
+from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Offer, Problem
 
 _PLUGIN: Final = "InterPodAffinity"
@@ -44,10 +44,6 @@ class DropTerm:
         left = tuple(each for each in _terms(pods) if each is not self.term)
         return replaced(spec, affinity=replaced(affinity, **{self.side: replaced(pods, **{_REQUIRED: left})}))
 
-    def smaller(self) -> Change | None:
-        """There is nothing less than a term."""
-        return None
-
     def details(self) -> dict[str, Any]:
         """The term."""
         name = "podAntiAffinity" if self.side == "pod_anti_affinity" else "podAffinity"
@@ -60,10 +56,8 @@ def offers(problem: Problem) -> Iterator[Offer]:
     if not problem.refused_by(_PLUGIN).any():
         return
     drops = _drops(problem.pod)
-    sizes = [size for size in (1, 2, len(drops)) if size <= len(drops) and (size < 3 or size == len(drops))]
-    for size in dict.fromkeys(sizes):
-        if size == 2 and len(drops) > _MAX_TERMS:
-            continue
+    sizes = (1, 2, len(drops)) if len(drops) <= _MAX_TERMS else (1, len(drops))
+    for size in sorted({size for size in sizes if 0 < size <= len(drops)}):
         for changes in combinations(drops, size):
             yield problem.offer(changes, size, _PLUGIN)
 

@@ -106,6 +106,12 @@ class Problem:
         """The offer of changes of the pod that concern some filters, asked about all nodes."""
         return Offer(changes, self.accepted(self.pod_after(changes), *plugins), cost)
 
+    def on_row(self, row: int, plugin: str, *changes: Change) -> Offer:
+        """The offer of changes that make one filter accept one node; the fewer they are, the better."""
+        cleared = np.zeros(len(self.snapshot), np.int64)
+        cleared[row] = self.bit(plugin)
+        return Offer(changes, cleared, len(changes))
+
     def accepted(self, pod: Pod, *plugins: str) -> Bits:
         """For each row the bits of those of some filters that accept the node for a pod."""
         bits = np.zeros(len(self.snapshot), np.int64)

@@ -15,7 +15,7 @@ from moorage.api.names import is_scalar_resource
 from moorage.api.pod import Container, PodSpec, ResourceRequirements
 from moorage.api.quantity import NANO, Quantity, format_quantity
 from moorage.api.resource_requests import CPU, whole_units
-from moorage.explain.help.change import Change, Situation
+from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Offer, Problem
 
 PLUGIN: Final = "NodeResourcesFit"
@@ -44,9 +44,14 @@ class RequestLess:
         target = (self.requested - self.less) * _unit(self.resource)
         return situation.with_spec(lambda spec: lowered(spec, self.resource, target))
 
-    def smaller(self) -> Change | None:
-        """One unit more is requested."""
-        return replace(self, less=self.less - 1) if self.less > 1 else None
+    @property
+    def size(self) -> int:
+        """By how many units the request is smaller."""
+        return self.less
+
+    def resized(self, size: int) -> RequestLess:
+        """With another amount."""
+        return replace(self, less=size)
 
     def details(self) -> dict[str, Any]:
         """The resource and the amounts."""

@@ -9,8 +9,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from moorage.explain.help import evictions, new_node, node_labels, pod_terms, requests, spread, tolerations
-from moorage.explain.help.change import Change
+from moorage.explain.help import (
+    devices,
+    evictions,
+    new_node,
+    node_labels,
+    pod_terms,
+    requests,
+    spread,
+    tolerations,
+    volume_claims,
+)
+from moorage.explain.help.change import Change, SizedChange
 from moorage.explain.help.evictions import Evict
 from moorage.explain.help.problem import Offer, Problem
 from moorage.explain.help.trials import Trials
@@ -21,6 +31,8 @@ KINDS: Final[tuple[Callable[[Problem], Iterable[Offer]], ...]] = (
     spread.offers,
     pod_terms.offers,
     node_labels.offers,
+    volume_claims.offers,
+    devices.offers,
     evictions.offers,
     new_node.offers,
 )
@@ -109,15 +121,30 @@ def _rank(offers: Sequence[tuple[int, Offer]]) -> tuple[int, int, float]:
 
 
 def _verified(trials: Trials, changes: tuple[Change, ...]) -> Suggestion | None:
-    """A suggestion, if its changes open nodes and nothing less than them does."""
-    nodes = trials.opened(changes)
-    if not nodes:
+    """A suggestion, if its changes open nodes and all are needed; they are made as small as possible."""
+    if not trials.opened(changes):
         return None
     for index, change in enumerate(changes):
         before, after = changes[:index], changes[index + 1 :]
         if len(changes) > 1 and trials.opened((*before, *after)):
             return None
-        smaller = change.smaller()
-        if smaller is not None and trials.opened((*before, smaller, *after)):
-            return None
-    return Suggestion(changes, tuple(sorted(nodes)))
+        if isinstance(change, SizedChange):
+            changes = (*before, _smallest(trials, before, change, after), *after)
+    return Suggestion(changes, tuple(sorted(trials.opened(changes))))
+
+
+def _smallest(
+    trials: Trials, before: tuple[Change, ...], change: SizedChange, after: tuple[Change, ...]
+) -> SizedChange:
+    """A change made smaller, as long as it opens nodes together with others: these may have made room."""
+
+    def opens(size: int) -> bool:
+        return bool(trials.opened((*before, change.resized(size), *after)))
+
+    if change.size < 2 or not opens(change.size - 1):
+        return change
+    none, enough = 0, change.size - 1
+    while enough - none > 1:
+        middle = (none + enough) // 2
+        none, enough = (none, middle) if opens(middle) else (middle, enough)
+    return change.resized(enough)

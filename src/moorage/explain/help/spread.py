@@ -10,7 +10,7 @@ from msgspec.structs import replace as replaced
 
 from moorage.api.pod import TopologySpreadConstraint
 from moorage.explain.evaluation import Rows
-from moorage.explain.help.change import Change, Situation
+from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Offer, Problem
 
 _PLUGIN: Final = "PodTopologySpread"
@@ -41,13 +41,14 @@ class RelaxSpread:
             lambda spec: replaced(spec, topology_spread_constraints=tuple(constraints))
         )
 
-    def smaller(self) -> Change | None:
-        """A skew that is larger by one less."""
-        return (
-            replace(self, max_skew=self.max_skew - 1)
-            if self.max_skew > self.constraint.max_skew + 1
-            else None
-        )
+    @property
+    def size(self) -> int:
+        """By how much the skew is larger."""
+        return self.max_skew - self.constraint.max_skew
+
+    def resized(self, size: int) -> RelaxSpread:
+        """With another skew."""
+        return replace(self, max_skew=self.constraint.max_skew + size)
 
     def details(self) -> dict[str, Any]:
         """The constraint, and its skew now and then."""

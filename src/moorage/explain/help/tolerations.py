@@ -13,7 +13,7 @@ from msgspec.structs import replace as replaced
 from moorage.api.node import Taint
 from moorage.api.pod import Toleration
 from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE_TAINT, tolerated
-from moorage.explain.help.change import Change, Situation
+from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Offer, Problem
 
 _TAINTS: Final = "TaintToleration"
@@ -38,10 +38,6 @@ class Tolerate:
         taint = self.taint
         new = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
         return situation.with_spec(lambda spec: replaced(spec, tolerations=(*spec.tolerations, new)))
-
-    def smaller(self) -> Change | None:
-        """There is nothing less than a taint."""
-        return None
 
     def details(self) -> dict[str, Any]:
         """The taint."""
