@@ -30,8 +30,8 @@ class RandomCluster:
             self._add_node(f"node-{number}")
         for cause in self.random.sample(self.causes(), self.random.choice((1, 1, 2, 3))):
             cause()
-        main = {"name": "main", "resources": {"requests": self.requests}, "ports": self.ports}
-        side = {"name": "side", "resources": {"requests": {"cpu": "50m"}}}
+        main: Manifest = {"name": "main", "resources": {"requests": self.requests}, "ports": self.ports}
+        side: Manifest = {"name": "side", "resources": {"requests": {"cpu": "50m"}}}
         containers = [main, side] if self.chance(0.3) else [main]
         self.pod = pod("pending", labels=self.labels, containers=containers, **self.spec)
 
@@ -70,7 +70,7 @@ class RandomCluster:
         )
         for place in range(random.randint(0, 4)):
             self.objects.append(self._pod_on(f"{name}-{place}", name))
-        if self.chance(0.4):
+        if self.chance(0.4) or name == "node-0":
             devices = [{"name": f"gpu-{number}"} for number in range(random.randint(1, 2))]
             self.objects.append(_slice(name, devices))
 

@@ -139,11 +139,8 @@ def _extended(problem: Problem) -> Iterator[Offer]:
     }
     total = np.sum(list(missing.values()), axis=0)
     for _, rows in zip(range(_MAX_GROUPS), problem.groups(_FIT, has_rest), strict=False):
-        row = int(rows[total[rows].argmin()])
-        node = problem.snapshot.nodes[row]
-        changes = [
-            AddExtendedResource(node, name, int(amounts[row]))
-            for name, amounts in missing.items()
-            if amounts[row]
-        ]
-        yield problem.on_row(row, _FIT, *changes)
+        for row in dict.fromkeys((int(rows[0]), int(rows[total[rows].argmin()]))):
+            node = problem.snapshot.nodes[row]
+            short = {name: int(amounts[row]) for name, amounts in missing.items() if amounts[row]}
+            changes = (AddExtendedResource(node, name, amount) for name, amount in short.items())
+            yield problem.on_row(row, _FIT, *changes)

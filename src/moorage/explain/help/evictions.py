@@ -75,17 +75,8 @@ def _on_nodes(problem: Problem) -> Iterator[Offer]:
     signatures = sorted(set(left[is_candidate].tolist()), key=lambda bits: (bits.bit_count(), bits))
     for signature in signatures[:_MAX_GROUPS]:
         rows = np.flatnonzero(is_candidate & (left == signature))
-        for row in rows[np.argsort(_distance(problem, rows), kind="stable")][:_NODES_OF_GROUP].tolist():
+        for row in rows[np.argsort(problem.shortage[rows], kind="stable")][:_NODES_OF_GROUP].tolist():
             yield from _on_row(problem, pods, row, int(helped[row]))
-
-
-def _distance(problem: Problem, rows: Rows) -> np.ndarray[Any, Any]:
-    """How much has to leave each node, roughly: the share of the pod's requests that is not free."""
-    nodes, distance = Nodes(problem.snapshot, rows), np.zeros(len(rows))
-    for name, amount in problem.requests.items():
-        free = nodes.allocatable(name) - nodes.requested(name)
-        distance += np.maximum(amount - free, 0) / amount
-    return distance + nodes.pod_count / 1000
 
 
 def _evictable(problem: Problem) -> Rows:
@@ -147,31 +138,37 @@ def _in_domains(problem: Problem) -> Iterator[Offer]:
     if not problem.refused_by(_AFFINITY).any():
         return
     conflicts = _conflicts(problem)
+    keys = {key for key, _ in conflicts}
     for _, rows in zip(range(_MAX_GROUPS), problem.groups(_AFFINITY), strict=False):
-        found: dict[tuple[str, ...], tuple[int, list[PodInfo]]] = {}
+        found: dict[frozenset[str], tuple[int, list[Pod]]] = {}
         for row in rows.tolist():
             labels = problem.snapshot.nodes[row].labels
-            victims = [info for info, key, value in conflicts if labels.get(key) == value]
-            if victims and len(victims) <= _MAX_VICTIMS:
-                found.setdefault(tuple(sorted({info.pod.uid for info in victims})), (row, victims))
+            pods: dict[str, Pod] = {}
+            for key in keys & labels.keys():
+                pods |= conflicts.get((key, labels[key]), {})
+            if pods and len(pods) <= _MAX_VICTIMS:
+                found.setdefault(frozenset(pods), (row, list(pods.values())))
         for row, victims in sorted(found.values(), key=lambda each: len(each[1]))[:_NODES_OF_GROUP]:
-            pods = {info.pod.uid: info.pod for info in victims}.values()
-            cleared = np.zeros(len(problem.snapshot), np.int64)
-            cleared[row] = problem.bit(_AFFINITY)
-            yield Offer(tuple(map(Evict, pods)), cleared, len(pods))
+            yield problem.on_row(row, _AFFINITY, *map(Evict, victims))
 
 
-def _conflicts(problem: Problem) -> list[tuple[PodInfo, str, str]]:
-    """Pods on nodes that the pod may not be near to: each with a topology key and its value there."""
+def _conflicts(problem: Problem) -> dict[tuple[str, str], dict[str, Pod]]:
+    """Pods on nodes that the pod may not be near to, by uid, for each topology key and value."""
     snapshot = problem.snapshot
     own = placed_pod_terms(problem.pod).required_anti
     matches = _Matches(problem)
-    found = []
+    found: dict[tuple[str, str], dict[str, Pod]] = {}
     for info, row in zip(snapshot.pods.infos, snapshot.pods.node_rows.tolist(), strict=True):
+        anti = info.terms.required_anti
+        if not own and not anti:
+            continue
         keys = [term.topology_key for term in own if matches(term, info.pod)]
-        keys += [term.topology_key for term in info.terms.required_anti if matches(term, problem.pod)]
-        labels = snapshot.nodes[row].labels if row >= 0 else {}
-        found += [(info, key, labels[key]) for key in keys if key in labels]
+        keys += [term.topology_key for term in anti if matches(term, problem.pod)]
+        for key in keys:
+            value = snapshot.nodes[row].labels.get(key) if row >= 0 else None
+            pods = None if value is None else found.setdefault((key, value), {})
+            if pods is not None and len(pods) <= _MAX_VICTIMS:
+                pods[info.pod.uid] = info.pod
     return found
 
 

@@ -67,16 +67,13 @@ def _for_affinity(problem: Problem) -> Iterator[Offer]:
     unmet = [_unmet(problem, requirements) for requirements in alternatives]
     fewest = np.min(unmet, axis=0)
     for _, rows in zip(range(_MAX_OFFERS), problem.groups(_AFFINITY), strict=False):
-        row = int(rows[fewest[rows].argmin()])
-        node = problem.snapshot.nodes[row]
-        requirements = alternatives[int(np.argmin([counts[row] for counts in unmet]))]
-        changes = tuple(
-            LabelNode(node, each.key, _value_for(each))
-            for each in requirements
-            if not each.matches(node.labels)
-        )
-        if changes:
-            yield problem.on_row(row, _AFFINITY, *changes)
+        for row in dict.fromkeys((int(rows[0]), int(rows[fewest[rows].argmin()]))):
+            node = problem.snapshot.nodes[row]
+            requirements = alternatives[int(np.argmin([counts[row] for counts in unmet]))]
+            missing = [each for each in requirements if not each.matches(node.labels)]
+            if missing:
+                changes = (LabelNode(node, each.key, _value_for(each)) for each in missing)
+                yield problem.on_row(row, _AFFINITY, *changes)
 
 
 def _unmet(problem: Problem, requirements: Sequence[Requirement]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -111,5 +108,5 @@ def _for_spread(problem: Problem) -> Iterator[Offer]:
         values = sorted({value for value in label.values() if value is not None})
         for _, rows in zip(range(_MAX_OFFERS), problem.groups(_SPREAD, is_missing), strict=False):
             node = problem.snapshot.nodes[int(rows[0])]
-            for value in [node.name] if key == _HOSTNAME else values[:_MAX_OFFERS]:
+            for value in [node.name] if key == _HOSTNAME else values[:_MAX_OFFERS] or [node.name]:
                 yield problem.on_row(int(rows[0]), _SPREAD, LabelNode(node, key, value))

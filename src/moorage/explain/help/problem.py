@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,9 @@ from moorage.framework.runtime.pre_filtering import run_pre_filters
 Mask = NDArray[np.bool_]
 Bits = NDArray[np.int64]
 
+_FULL_NODE: Final = 100.0
+"""The shortage of a node that takes no more pods."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
@@ -38,11 +42,13 @@ class Offer:
 
     cleared: for each row the bits of the filters that accept the node after the changes.
     cost: how large the changes are, among those of their kind.
+    rank: the place of the kind among all kinds.
     """
 
     changes: tuple[Change, ...]
     cleared: Bits
     cost: float
+    rank: int = 0
 
 
 class Problem:
@@ -83,12 +89,26 @@ class Problem:
         return refused
 
     def groups(self, plugin: str, among: Mask | None = None) -> Iterator[Rows]:
-        """The nodes that a filter rejects, in groups that all other filters treat alike; nearest first."""
+        """The nodes that a filter rejects, in groups that all other filters treat alike; nearest first.
+
+        In a group the nodes with the most room for the pod are first, so that all kinds of changes that
+        concern a single node offer them for the same one.
+        """
         is_refused = self.refused_by(plugin) if among is None else self.refused_by(plugin) & among
         rows = np.flatnonzero(is_refused)
+        rows = rows[np.argsort(self.shortage[rows], kind="stable")]
         others = self.refused_bits[rows] & ~self.bit(plugin)
         for signature in sorted(set(others.tolist()), key=lambda bits: (bits.bit_count(), bits)):
             yield rows[others == signature]
+
+    @cached_property
+    def shortage(self) -> NDArray[np.float64]:
+        """How much each node lacks for the pod: shares of its requests, and 1 for each that is short."""
+        nodes, total = self.nodes, np.zeros(len(self.snapshot))
+        for name, amount in self.requests.items():
+            missing = np.maximum(amount - (nodes.allocatable(name) - nodes.requested(name)), 0)
+            total += missing / amount + (missing > 0)
+        return total + _FULL_NODE * (nodes.pod_count >= nodes.allowed_pods)
 
     @cached_property
     def situation(self) -> Situation:

@@ -70,20 +70,17 @@ def offers(problem: Problem) -> Iterator[Offer]:
         return
     less = {name: _shortage(problem, name, amount, fixed.get(name, 0)) for name, amount in needs.items()}
     is_possible = problem.nodes.pod_count < problem.nodes.allowed_pods
-    relative = np.zeros(len(problem.snapshot))
     for name, amount in needs.items():
         is_possible &= less[name] <= amount - fixed.get(name, 0)
-        # One short resource is nearer than two, whatever the amounts.
-        relative += less[name] / amount + (less[name] > 0)
     for _, rows in zip(range(_MAX_OFFERS), problem.groups(PLUGIN, is_possible), strict=False):
-        nearest = rows[relative[rows].argmin()]
+        nearest = rows[0]
         wanted = {name: int(short[nearest]) for name, short in less.items() if short[nearest] > 0}
         enough = is_possible.copy()
         for name, short in less.items():
             enough &= short <= wanted.get(name, 0)
         changes = tuple(RequestLess(name, needs[name], amount) for name, amount in wanted.items())
         cleared = np.where(enough, problem.bit(PLUGIN), 0)
-        yield Offer(changes, cleared, float(relative[nearest]))
+        yield Offer(changes, cleared, float(problem.shortage[nearest]))
 
 
 def _shortage(problem: Problem, name: str, amount: int, fixed: int) -> NDArray[np.int64]:

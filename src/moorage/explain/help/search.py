@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -37,11 +38,13 @@ KINDS: Final[tuple[Callable[[Problem], Iterable[Offer]], ...]] = (
     new_node.offers,
 )
 """The kinds of changes that are searched, those that are preferred first."""
-_MAX_SUGGESTIONS: Final = 8
+_MAX_SUGGESTIONS: Final = 6
 _MAX_OF_EQUAL_KINDS: Final = 2
 """Number of suggestions with changes of the same kinds."""
-_MAX_COMBINED: Final = 4
-"""Number of offers that are combined."""
+_MAX_GROUPS: Final = 64
+"""Number of groups of equal nodes for which offers are combined, those with the fewest rejections first."""
+_MAX_COVERS: Final = 64
+"""Number of combinations for each of them."""
 _MAX_TRIALS: Final = 40
 """Number of combinations that are evaluated."""
 
@@ -72,39 +75,65 @@ def suggestions(problem: Problem) -> list[Suggestion]:
 
     without any of its changes, and with the next smaller one in its place, no node is opened.
     """
-    offers = [(rank, offer) for rank, kind in enumerate(KINDS) for offer in kind(problem)]
+    offers = _all_offers(problem)
     found: list[Suggestion] = []
-    seen: dict[tuple[str, ...], int] = {}
-    for _, changes in zip(range(_MAX_TRIALS), _combined(problem, offers), strict=False):
-        kinds = tuple(sorted({each.kind for each in changes}))
-        if len(found) >= _MAX_SUGGESTIONS or seen.get(kinds, 0) >= _MAX_OF_EQUAL_KINDS:
+    seen: Counter[frozenset[str]] = Counter()
+    opening: list[frozenset[int]] = []
+    trials = 0
+    for chosen in _combined(problem, offers):
+        changes = _changes(offers[index] for index in sorted(chosen))
+        if seen[_kinds(changes)] >= _MAX_OF_EQUAL_KINDS or any(each < chosen for each in opening):
             continue
         suggestion = _verified(problem.trials, changes)
+        trials += 1
         if suggestion is not None:
-            found.append(suggestion)
-            seen[kinds] = seen.get(kinds, 0) + 1
-    return found
+            opening.append(chosen)
+            kinds = _kinds(suggestion.changes)
+            if suggestion not in found and seen[kinds] < _MAX_OF_EQUAL_KINDS:
+                found.append(suggestion)
+                seen[kinds] += 1
+        if trials >= _MAX_TRIALS or len(found) >= _MAX_SUGGESTIONS:
+            break
+    return sorted(found, key=lambda each: len(each.changes))
 
 
-def _combined(problem: Problem, offers: Sequence[tuple[int, Offer]]) -> Iterator[tuple[Change, ...]]:
-    """Combinations of offers that open a node as far as each filter alone is concerned, smallest first."""
-    columns = np.array([problem.refused_bits, *(offer.cleared for _, offer in offers)])
-    refused, *cleared = np.unique(columns, axis=1)
-    opening: list[tuple[int, ...]] = []
-    for size in range(1, min(_MAX_COMBINED, len(offers)) + 1):
-        found = [
-            combination
-            for combination in combinations(range(len(offers)), size)
-            if not any(set(smaller) <= set(combination) for smaller in opening)
-            and not (refused & ~np.bitwise_or.reduce([cleared[index] for index in combination])).all()
-        ]
-        opening += found
-        yield from (
-            _changes(offers[index][1] for index in combination)
-            for combination in sorted(found, key=lambda chosen: _rank([offers[index] for index in chosen]))
-        )
-        if len(opening) >= _MAX_TRIALS:
-            return
+def _all_offers(problem: Problem) -> list[Offer]:
+    """The offers of all kinds, those that are preferred first; equal changes are one offer."""
+    offers: list[Offer] = []
+    for rank, kind in enumerate(KINDS):
+        for offer in kind(problem):
+            same = next((index for index, each in enumerate(offers) if each.changes == offer.changes), None)
+            if same is None:
+                offers.append(replace(offer, rank=rank))
+            else:
+                offers[same] = replace(offers[same], cleared=offers[same].cleared | offer.cleared)
+    return offers
+
+
+def _kinds(changes: Iterable[Change]) -> frozenset[str]:
+    return frozenset(each.kind for each in changes)
+
+
+def _combined(problem: Problem, offers: Sequence[Offer]) -> list[frozenset[int]]:
+    """Sets of offers that open a node as far as each filter alone is concerned, smallest first."""
+    columns = np.array([problem.refused_bits, *(offer.cleared for offer in offers)])
+    distinct = np.unique(columns, axis=1)
+    nearest = np.argsort([bits.bit_count() for bits in distinct[0].tolist()], kind="stable")
+    found: set[frozenset[int]] = set()
+    for refused, *cleared in distinct[:, nearest[:_MAX_GROUPS]].T.tolist():
+        found.update(islice(_covers(refused, cleared), _MAX_COVERS))
+    return sorted(found, key=lambda chosen: _rank([offers[index] for index in sorted(chosen)]))
+
+
+def _covers(refused: int, cleared: Sequence[int]) -> Iterator[frozenset[int]]:
+    """The sets of offers that clear all bits of a node: one offer for each bit that those before left."""
+    if not refused:
+        yield frozenset()
+        return
+    lowest = refused & -refused
+    for index, bits in enumerate(cleared):
+        if bits & lowest:
+            yield from (rest | {index} for rest in _covers(refused & ~bits, cleared))
 
 
 def _changes(offers: Iterable[Offer]) -> tuple[Change, ...]:
@@ -115,21 +144,25 @@ def _changes(offers: Iterable[Offer]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _rank(offers: Sequence[tuple[int, Offer]]) -> tuple[int, int, float]:
-    changes = sum(len(offer.changes) for _, offer in offers)
-    return changes, sum(rank for rank, _ in offers), sum(offer.cost for _, offer in offers)
+def _rank(offers: Sequence[Offer]) -> tuple[int, int, float]:
+    changes = sum(len(offer.changes) for offer in offers)
+    return changes, sum(offer.rank for offer in offers), sum(offer.cost for offer in offers)
 
 
 def _verified(trials: Trials, changes: tuple[Change, ...]) -> Suggestion | None:
-    """A suggestion, if its changes open nodes and all are needed; they are made as small as possible."""
+    """A suggestion, if changes open nodes: without those that are not needed, and as small as possible."""
     if not trials.opened(changes):
         return None
-    for index, change in enumerate(changes):
-        before, after = changes[:index], changes[index + 1 :]
-        if len(changes) > 1 and trials.opened((*before, *after)):
-            return None
+    index = 0
+    while index < len(changes):
+        before, change, after = changes[:index], changes[index], changes[index + 1 :]
+        if (before or after) and trials.opened((*before, *after)):
+            # Fewer changes may open more nodes, so that smaller ones are enough: begin again.
+            changes, index = (*before, *after), 0
+            continue
         if isinstance(change, SizedChange):
             changes = (*before, _smallest(trials, before, change, after), *after)
+        index += 1
     return Suggestion(changes, tuple(sorted(trials.opened(changes))))
 
 
