@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
 from moorage.api.decode import InputError
 from moorage.api.files import read_text
+from moorage.api.manifests import Manifest
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import GATES_FLAG, VERSION_FLAG, emulated
 from moorage.config.load import parse_config, read_document
+from moorage.explain.cluster_reader import needed_permissions
 from moorage.framework.interface.handle import Handle
 from moorage.framework.loading.registry import RegistryError
+from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.profiles import Profiles
 from moorage.manifests.bundle import as_yaml, bundle
 from moorage.manifests.checks import check
@@ -22,7 +26,9 @@ from moorage.manifests.installation import (
     lease_of,
     shipped_configuration,
 )
-from moorage.manifests.permissions import cluster_permissions
+from moorage.manifests.objects import RBAC, new_object
+from moorage.manifests.permissions import cluster_permissions, rules
+from moorage.scheduler.watched_kinds import needed_kinds
 
 _WRONG = 1
 """Exit status: the input is wrong."""
@@ -40,16 +46,21 @@ def print_manifests(
     node: str,
     pod_monitor: bool,
     network_policy: bool,
+    reader: bool,
     emulated_version: str | None,
     feature_gates: list[str] | None,
 ) -> None:
-    """Print the objects as YAML; exits with status 1 if anything given for them is wrong."""
+    """Print the objects as YAML; exits with status 1 if anything given for them is wrong.
+
+    reader: print only the role that explanations need.
+    """
     try:
         version = emulated(emulated_version, feature_gates)
         where = str(config) if config else "--config"
         document = shipped_configuration(read_document(config) if config else None, name, namespace, where)
         effective = parse_config(document, where, version)
         found = with_plugins(effective, plugin)
+        profiles = Profiles(*found, Handle(version=version)).values()
         installation = Installation(
             name,
             namespace,
@@ -57,7 +68,7 @@ def print_manifests(
             replicas,
             files_of(document, _plugin_files(plugin or [])),
             lease_of(effective),
-            cluster_permissions(Profiles(*found, Handle(version=version)).values()),
+            cluster_permissions(profiles),
             node,
             pod_monitor,
             memory,
@@ -68,7 +79,16 @@ def print_manifests(
     except (InputError, RegistryError) as error:
         typer.echo(f"moorage manifests: {error}", err=True)
         raise typer.Exit(_WRONG) from None
-    typer.echo(as_yaml(bundle(installation)), nl=False)
+    objects = [_reader(installation, profiles)] if reader else bundle(installation)
+    typer.echo(as_yaml(objects), nl=False)
+
+
+def _reader(installation: Installation, profiles: Iterable[Framework]) -> Manifest:
+    """The role of those who explain pods: what the profiles' plugins read, and no more."""
+    allowed = rules(needed_permissions(needed_kinds(profiles)))
+    return new_object(
+        f"{RBAC}/v1", "ClusterRole", f"{installation.name}-reader", "", installation, rules=allowed
+    )
 
 
 def _flags(emulated_version: str | None, feature_gates: list[str] | None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from moorage.client.client import Client
 from moorage.client.kinds import NODE, POD, Kind
 from moorage.client.permissions import Permission
 from moorage.client.watch_events import ObjectDecoder, PlainDecoder, read_page
-from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.errors import RequestError
 from moorage.scheduler.informers import UNFINISHED_PODS, decoder
 from moorage.scheduler.pod_decoder import PodDecoder
 
@@ -53,19 +53,16 @@ async def read_cluster(client: Client, kinds: Iterable[Kind]) -> ClusterContent:
     """All nodes, all pods that have not ended, and all objects of some other kinds.
 
     Kinds that the server does not have are left out, as are those that may not be listed; without nodes there
-    is nothing to explain: InputError, as for a server that does not answer.
+    is nothing to explain: InputError.
     """
     content = ClusterContent()
-    try:
-        await asyncio.gather(*(_read_kind(client, kind, content) for kind in (NODE, *kinds, POD)))
-    except ConnectionFailed as error:
-        raise InputError("", f"the API server does not answer: {error}") from None
+    await asyncio.gather(*(_read_kind(client, kind, content) for kind in (NODE, *kinds, POD)))
     return content
 
 
 async def _read_kind(client: Client, kind: Kind, content: ClusterContent) -> None:
     try:
-        content.objects += await _list(client, kind)
+        content.objects.extend(await _list(client, kind))
     except RequestError as error:
         if error.is_not_found:
             return

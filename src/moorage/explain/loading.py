@@ -58,7 +58,7 @@ async def load_from_server(
         async with connected(access, user_agent="moorage-explain") as client:
             return await _load(client, namespace, name, new_cluster)
     except ConnectionFailed as error:
-        raise InputError("", f"cannot reach the API server at {access.endpoint.url}: {error}") from None
+        raise InputError("", f"the API server does not answer: {error}") from None
     except RequestError as error:
         raise InputError("", f"the API server at {access.endpoint.url} fails: {error.message}") from None
 

@@ -42,6 +42,12 @@ def manifests(
             help="Tell Prometheus' operator of it, or not, where that is not installed.",
         ),
     ] = True,
+    reader: Annotated[
+        bool,
+        typer.Option(
+            "--reader", help="Print only a read-only ClusterRole, NAME-reader, which `moorage explain` needs."
+        ),
+    ] = False,
     network_policy: Annotated[
         bool,
         typer.Option(
@@ -68,4 +74,5 @@ def manifests(
         network_policy=network_policy,
         emulated_version=emulated_version,
         feature_gates=feature_gates,
+        reader=reader,
     )
