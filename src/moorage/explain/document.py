@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from moorage.explain.bound import BoundPod
 from moorage.explain.evaluation import RefusedNodes
 from moorage.explain.explanation import Explanation
+from moorage.explain.groups import GroupState
 
 Document = dict[str, Any]
 
@@ -23,6 +25,10 @@ def as_document(explanation: Explanation, node: str = "") -> Document:
         "boundTo": explanation.pod.spec.node_name,
         "notes": explanation.notes,
     }
+    if explanation.group is not None:
+        document["group"] = _group(explanation.group)
+    if explanation.bound is not None:
+        document["today"] = _today(explanation.bound)
     if decision is not None:
         document |= {
             "node": decision.node,
@@ -91,3 +97,26 @@ def _lead(explanation: Explanation) -> Document | None:
     if lead is None:
         return None
     return {"second": lead.second, "total": lead.total, "byPlugin": lead.by_plugin}
+
+
+def _group(group: GroupState) -> Document:
+    return {
+        "name": group.name,
+        "needed": group.needed,
+        "known": group.known,
+        "onNodes": group.placed,
+        "scheduled": group.is_scheduled,
+        "message": group.message,
+        "members": [{"pod": each.pod, "node": each.node, "message": each.message} for each in group.members],
+    }
+
+
+def _today(bound: BoundPod) -> Document:
+    return {
+        "same": bound.is_same,
+        "boundAt": None if bound.since is None else bound.since.isoformat(),
+        "rejectedBy": [{"plugin": each.plugin, "reasons": list(each.reasons)} for each in bound.rejected],
+        "behindByPlugin": bound.behind,
+        "newNodes": list(bound.new_nodes),
+        "newPodsOnNode": list(bound.new_pods),
+    }

@@ -9,6 +9,7 @@ import numpy as np
 
 from moorage.api.pod import Pod
 from moorage.engine.decision import Decision
+from moorage.explain.bound import BoundPod, bound_pod
 from moorage.explain.evaluation import (
     AllRefusals,
     PluginScores,
@@ -17,6 +18,7 @@ from moorage.explain.evaluation import (
     first_refusals,
     score_parts,
 )
+from moorage.explain.groups import GroupState, group_state
 from moorage.explain.help.problem import Problem
 from moorage.explain.help.search import Suggestion, suggestions
 from moorage.explain.help.trials import Trials
@@ -64,6 +66,10 @@ class Explanation:
     all_refused: AllRefusals = field(default_factory=lambda: AllRefusals((), ()))
     scores: Sequence[PluginScores] = ()
     left_out: Sequence[LeftOut] = ()
+    bound: BoundPod | None = None
+    """For a pod on a node: what has changed since it got it."""
+    group: GroupState | None = None
+    """For a pod in a group: the state of that."""
     help: Sequence[Suggestion] = ()
     """What would make an unschedulable pod schedulable."""
     notes: list[str] = field(default_factory=list)
@@ -91,6 +97,8 @@ class Explanation:
     def verdict(self) -> str:
         """One sentence that says it all."""
         pod, decision = self.pod, self.decision
+        if self.group is not None and not self.group.is_scheduled and not pod.spec.node_name:
+            return f"{pod.key} waits for its group: {self.group.name} cannot be scheduled"
         if self.not_tried:
             return f"{pod.key} is not scheduled: {self.not_tried}"
         assert decision is not None
@@ -132,11 +140,12 @@ class Explanation:
 
 def explain(cluster: SimulatedCluster, pod: Pod) -> Explanation:
     """The explanation of a pod, pending or on a node, in a cluster; the cluster stays as it is."""
+    group = None if pod.spec.node_name else group_state(cluster, pod)
     if standing := cluster.not_tried(pod):
-        return Explanation(pod, standing)
+        return Explanation(pod, standing, group=group)
     pending, cycle = cluster.take_out(pod), CycleState()
     try:
-        explanation = Explanation(pod, decision=cluster.decide(pending, cycle))
+        explanation = Explanation(pod, decision=cluster.decide(pending, cycle), group=group)
         _take_apart(explanation, cluster, pending, cycle)
     finally:
         if pod.spec.node_name:
@@ -159,6 +168,10 @@ def _take_apart(explanation: Explanation, cluster: SimulatedCluster, pod: Pod, c
     try:
         snapshot = decision.feasible.snapshot
         explanation.all_refused = all_refusals(framework, pod, Nodes(snapshot))
+        if explanation.pod.spec.node_name:
+            explanation.bound = bound_pod(
+                explanation.pod, decision, explanation.all_refused, explanation.scores, cluster.cache
+            )
         if not len(decision.feasible) and len(snapshot):
             trials = Trials(framework, cluster.cache, pod)
             explanation.help = suggestions(Problem(framework, pod, snapshot, explanation.all_refused, trials))

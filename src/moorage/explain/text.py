@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from moorage.explain.bound import BoundPod
 from moorage.explain.evaluation import PluginScores, RefusedNodes
 from moorage.explain.explanation import Explanation
 
@@ -34,8 +35,11 @@ def print_explanation(
         console.print(decision.message, soft_wrap=True)
     for note in explanation.notes:
         console.print(f"note: {note}", style="yellow", soft_wrap=True)
+    _print_group(explanation, console)
     if decision is None:
         return
+    if explanation.bound is not None:
+        _print_bound(explanation.bound, console)
     if node:
         _print_node(explanation, console, node)
         return
@@ -174,6 +178,37 @@ def _print_lead(explanation: Explanation, console: Console) -> None:
         console.print(f"\n{decision.node} and {lead.second} are equally good: chance decides")
         return
     _print_table(console, title, ("PLUGIN", decision.node or "", lead.second, "DIFFERENCE"), rows)
+
+
+def _print_group(explanation: Explanation, console: Console) -> None:
+    group = explanation.group
+    if group is None:
+        return
+    state = f"group {group.name}: {group.needed} needed at once, {group.known} known, {group.placed} on nodes"
+    console.print(f"{state}; {group.message}" if group.message else state, soft_wrap=True)
+    if group.failing is not None:
+        console.print(f"member {group.failing.pod} gets no node: {group.failing.message}", soft_wrap=True)
+    if group.members:
+        rows = [(each.pod, each.node or "", each.message) for each in group.members]
+        _print_table(console, "members without a node", ("POD", "WOULD GET", "WHY NOT"), rows)
+
+
+def _print_bound(bound: BoundPod, console: Console) -> None:
+    """What has changed for a pod that would not be placed on its node again."""
+    if bound.is_same:
+        return
+    rows = [(each.plugin, ", ".join(each.reasons)) for each in bound.rejected]
+    if rows:
+        _print_table(console, f"{bound.node} is rejected today", ("REJECTED BY", "WHY"), rows)
+    if bound.behind:
+        behind = [(plugin, f"{-difference:+d}") for plugin, difference in bound.behind.items()]
+        _print_table(
+            console, f"{bound.node} compared with the best node today", ("PLUGIN", "DIFFERENCE"), behind
+        )
+    if bound.new_nodes:
+        console.print(f"\nnodes that are new since then: {_some(bound.new_nodes)}")
+    if bound.new_pods:
+        console.print(f"\npods on {bound.node} since then: {_some(bound.new_pods)}")
 
 
 def _print_help(explanation: Explanation, console: Console) -> None:

@@ -1,0 +1,58 @@
+"""Pods in groups: the state of the group, and the member that fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.builders import HOSTNAME, Manifest, node, pod
+from tests.explain.test_command import dump, run
+
+GATES = "GenericWorkload=true"
+SMALL = node("small", labels={HOSTNAME: "small"}, allocatable={"cpu": "2", "memory": "8Gi", "pods": "10"})
+
+
+def group(needed: int) -> Manifest:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "workers", "namespace": "default", "uid": "workers"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": needed}}},
+    }
+
+
+def member(number: int) -> Manifest:
+    name = f"worker-{number}"
+    return pod(name, uid=name, requests={"cpu": "1"}, scheduling_group={"podGroupName": "workers"})
+
+
+def explained(folder: Path, *manifests: Manifest) -> Any:
+    file = dump(folder, *manifests)
+    result = run("worker-0", "--from", file, "--feature-gates", GATES, "-o", "json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_member_that_fails_is_named(tmp_path: Path) -> None:
+    document = explained(tmp_path, SMALL, group(3), *map(member, range(3)))
+    assert document["verdict"] == "default/worker-0 waits for its group: default/workers cannot be scheduled"
+    state = document["group"]
+    assert (state["needed"], state["known"], state["onNodes"], state["scheduled"]) == (3, 3, 0, False)
+    assert [each["node"] for each in state["members"]] == ["small", "small", None]
+    assert "Insufficient cpu" in state["members"][2]["message"]
+    file = dump(tmp_path, SMALL, group(3), *map(member, range(3)))
+    text = run("worker-0", "--from", file, "--feature-gates", GATES).output
+    assert "member default/worker-2 gets no node: 0/1 nodes are available: 1 Insufficient cpu." in text
+
+
+def test_a_group_without_enough_members(tmp_path: Path) -> None:
+    document = explained(tmp_path, SMALL, group(3), member(0))
+    assert not document["group"]["scheduled"]
+    assert "minimum" in document["group"]["message"] or "waiting" in document["group"]["message"]
+
+
+def test_a_group_that_fits(tmp_path: Path) -> None:
+    document = explained(tmp_path, SMALL, group(2), member(0), member(1))
+    assert document["group"]["scheduled"]
+    assert document["verdict"].startswith("default/worker-0 fits 1 of 1 node and would be placed on small")
