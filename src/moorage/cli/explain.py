@@ -70,7 +70,7 @@ class ExplainOptions:
     def new_cluster(self, version: KubernetesVersion | None) -> SimulatedCluster:
         """An empty cluster with the configured profiles; `version` is that of the server."""
         version = chosen_version(self.emulated_version) or version or DEFAULT_VERSION
-        version = with_gates(version, given_gates(self.feature_gates), schedules_groups=True)
+        version = with_gates(version, given_gates(self.feature_gates))
         config = default_config(version) if self.config is None else load_config(self.config, version)
         extenders = http_extenders(config.extenders, LoopClock())
         return SimulatedCluster((), *with_plugins(config, self.plugins), extenders=extenders, version=version)

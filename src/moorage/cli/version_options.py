@@ -47,15 +47,10 @@ def given_gates(texts: Iterable[str] | None) -> Mapping[str, bool]:
         raise InputError(GATES_FLAG, str(error)) from None
 
 
-def with_gates(
-    version: KubernetesVersion, gates: Mapping[str, bool], *, schedules_groups: bool = False
-) -> KubernetesVersion:
-    """A version with gates set; InputError if that version does not allow it.
-
-    schedules_groups: whether gates of groups of pods count.
-    """
+def with_gates(version: KubernetesVersion, gates: Mapping[str, bool]) -> KubernetesVersion:
+    """A version with gates set; InputError if that version does not allow it."""
     try:
-        return version.with_gates(gates, schedules_groups=schedules_groups)
+        return version.with_gates(gates)
     except GateError as error:
         raise InputError(GATES_FLAG, str(error)) from None
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from random import Random
 
 from moorage.api.pod import Pod
-from moorage.cluster.pod_groups import GroupKey, PodGroups, group_of
+from moorage.api.pod_groups import GroupKey, group_of
+from moorage.cluster.pod_groups import PodGroups
 from moorage.engine.group_choices import RandomChoices
 from moorage.engine.group_cycle import GroupCycle
 from moorage.engine.group_result import GroupResult, member_message
