@@ -13,6 +13,7 @@ import uvloop
 from rich.console import Console
 
 from moorage.api.decode import InputError
+from moorage.cli.garbage_collection import collect_in_passing
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import chosen_version, given_gates, with_gates
 from moorage.client.credentials import find_access
@@ -78,6 +79,7 @@ class ExplainOptions:
 
 def show_explanation(options: ExplainOptions, *, everything: bool, as_json: bool) -> None:
     """Explain a pod, and print it; exits with status 2 and one line if that is not possible."""
+    collect_in_passing()
     try:
         explanation = _explained(options)
     except (InputError, RegistryError, KubeconfigError) as error:

@@ -93,10 +93,11 @@ class Cache:
 
     # Pods
 
-    def put_pod(self, pod: Pod) -> Pod | None:
+    def put_pod(self, pod: Pod, like: PodInfo | None = None) -> Pod | None:
         """A pod that the API server shows on a node: new, updated, or the confirmation of an assumed pod.
 
         Returns the assumed pod, if it was one.
+        like: an info of a pod with the same values, if there is one, whose computed values are reused.
         """
         uid, node_name, is_finished = pod.uid, pod.spec.node_name, pod.finished
         if not node_name:
@@ -114,7 +115,7 @@ class Cache:
             return assumed
         self._remove_pod(uid)
         if not is_finished:
-            self._add_pod(uid, node_name, PodInfo(pod))
+            self._add_pod(uid, node_name, PodInfo(pod) if like is None else like.renewed(pod))
         elif pod.spec.scheduling_group is not None:
             self.pod_groups.remove(pod)
         return assumed

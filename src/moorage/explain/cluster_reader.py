@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
+from msgspec import defstruct
+
 from moorage.api.base import Object
-from moorage.api.decode import KINDS, InputError
+from moorage.api.decode import KINDS, InputError, decode_hook
 from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.client.kinds import NODE, POD, Kind
 from moorage.client.permissions import Permission
-from moorage.client.watch_events import ObjectDecoder, PlainDecoder, read_page
+from moorage.client.watch_events import read_page
 from moorage.http.errors import RequestError
 from moorage.scheduler.informers import UNFINISHED_PODS, decoder
-from moorage.scheduler.pod_decoder import PodDecoder
 
 
 def needed_permissions(kinds: Iterable[Kind]) -> list[Permission]:
@@ -45,8 +47,9 @@ async def read_pod(client: Client, namespace: str, name: str) -> Pod:
         if error.code == HTTPStatus.FORBIDDEN:
             raise InputError("", forbidden_text(POD, "get", error.message)) from None
         raise InputError("", f"cannot read pod {namespace}/{name}: {error.message}") from None
-    pods: PodDecoder = PodDecoder()
-    return pods.decode(pods.head(answer), answer)
+    pod = decoder(Pod)(answer)
+    assert isinstance(pod, Pod)
+    return pod
 
 
 async def read_cluster(client: Client, kinds: Iterable[Kind]) -> ClusterContent:
@@ -76,9 +79,15 @@ async def _read_kind(client: Client, kind: Kind, content: ClusterContent) -> Non
 async def _list(client: Client, kind: Kind) -> list[Object]:
     query: Mapping[str, str | int] = UNFINISHED_PODS if kind is POD else {}
     stream = await client.stream(kind.path(), query)
-    items = read_page(b"".join([piece async for piece in stream])).items or ()
-    objects: ObjectDecoder[Any] = PodDecoder() if kind is POD else PlainDecoder(decoder(KINDS[kind.name]))
-    return [objects.decode(objects.head(raw), bytes(raw)) for raw in items]
+    body = b"".join([piece async for piece in stream])
+    decoded = KINDS[kind.name]
+    page: Any = defstruct("Page", [("items", list[decoded] | None, None)])  # type: ignore[valid-type]
+    try:
+        # All at once: half the time of one by one.
+        return msgspec.json.decode(body, type=page, dec_hook=decode_hook).items or []
+    except msgspec.MsgspecError:
+        # Unexpected nulls: rare, and handled by the slow path.
+        return [decoder(decoded)(bytes(raw)) for raw in read_page(body).items or ()]
 
 
 def forbidden_text(kind: Kind, verb: str, message: str = "") -> str:

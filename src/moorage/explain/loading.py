@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from moorage.api.base import Object
@@ -12,16 +13,20 @@ from moorage.api.decode import InputError
 from moorage.api.files import load_manifests
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.api.resource_requests import resources_in_status
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access
 from moorage.client.server_version import server_version
+from moorage.cluster.pod_table import PodInfo, disks_of
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.cluster_reader import forbidden_text, read_cluster, read_pod
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.scheduler.watched_kinds import needed_kinds
 from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
+
+_encode = msgspec.msgpack.Encoder(enc_hook=int).encode
 
 NewCluster = Callable[[KubernetesVersion | None], SimulatedCluster]
 """Makes an empty cluster with the profiles to evaluate; None: of the default version."""
@@ -90,7 +95,7 @@ def load_from_dump(path: Path, namespace: str, name: str, new_cluster: NewCluste
 
 def fill(cluster: SimulatedCluster, objects: Iterable[Object], pod: Pod) -> None:
     """Put objects into a cluster, with the nominations and groups of pods without a node."""
-    cache = cluster.cache
+    cache, known = cluster.cache, _KnownPods()
     for each in objects:
         if not isinstance(each, Pod):
             cache.put(each)
@@ -98,6 +103,28 @@ def fill(cluster: SimulatedCluster, objects: Iterable[Object], pod: Pod) -> None
         if each.spec.scheduling_group is not None:
             cache.pod_groups.add(each)
         if each.spec.node_name:
-            cache.put(each)
+            cache.put_pod(each, known.like(each))
         elif each.status.nominated_node_name and each.uid != pod.uid:
             cache.nominations.put(each, each.status.nominated_node_name)
+
+
+class _KnownPods:
+    """Pods with the same values: what is computed of one is reused for the others."""
+
+    def __init__(self) -> None:
+        self._infos: dict[Hashable, PodInfo] = {}
+
+    def like(self, pod: Pod) -> PodInfo | None:
+        """The first pod with the values of a pod; None: it has claims or disks, or is being resized.
+
+        Specs are compared without volumes: that of the service account has another name in each pod.
+        """
+        spec, meta = pod.spec, pod.metadata
+        if pod.has_claims or disks_of(pod) or any(resources_in_status(pod)):
+            return None
+        parts = (spec.containers, spec.init_containers, spec.affinity, spec.overhead, spec.resources)
+        key = (_encode(parts), meta.namespace, tuple(meta.labels.items()), meta.deletion_timestamp)
+        known = self._infos.get(key)
+        if known is None:
+            known = self._infos[key] = PodInfo(pod)
+        return known
