@@ -47,7 +47,7 @@ class ExplainOptions:
     plugins: list[Path] | None
     emulated_version: str | None
     feature_gates: list[str] | None
-    dump: Path | None
+    dump: list[Path] | None
     kubeconfig: Path | None
     context: str
 
@@ -61,7 +61,7 @@ class ExplainOptions:
 
     def in_namespace(self) -> str:
         """The pod's namespace: the one that is named, else that of the kubeconfig's context."""
-        if self.namespace or self.dump is not None:
+        if self.namespace or self.dump:
             return self.namespace or "default"
         if self.kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
             return "default"
@@ -104,7 +104,7 @@ def _explained(options: ExplainOptions) -> Explanation:
 
 def _loaded(options: ExplainOptions) -> LoadedCluster:
     name, namespace = options.pod_name, options.in_namespace()
-    if options.dump is not None:
+    if options.dump:
         return load_from_dump(options.dump, namespace, name, options.new_cluster)
     access = find_access(options.kubeconfig, context=options.context)
     return uvloop.run(load_from_server(access, namespace, name, options.new_cluster))

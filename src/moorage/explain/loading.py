@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -78,16 +78,19 @@ async def _load(client: Client, namespace: str, name: str, new_cluster: NewClust
     return LoadedCluster(cluster, pod, notes)
 
 
-def load_from_dump(path: Path, namespace: str, name: str, new_cluster: NewCluster) -> LoadedCluster:
-    """A pod and its cluster from a file as `kubectl get -o json` or `-o yaml` writes it; or InputError."""
-    manifests = list(load_manifests(path))
+def load_from_dump(
+    paths: Sequence[Path], namespace: str, name: str, new_cluster: NewCluster
+) -> LoadedCluster:
+    """A pod and its cluster from files as `kubectl get -o json` or `-o yaml` writes them; or InputError."""
+    where = ", ".join(map(str, paths))
+    manifests = [located for path in paths for located in load_manifests(path)]
     objects = Admission(manifests).objects(manifests)
     if not any(isinstance(each, Node) for each in objects):
-        raise InputError(str(path), "there are no nodes in it")
+        raise InputError(where, "there are no nodes in it")
     key = f"{namespace}/{name}"
     pod = next((each for each in objects if isinstance(each, Pod) and each.key == key), None)
     if pod is None:
-        raise InputError(str(path), f"there is no pod {name} in namespace {namespace}")
+        raise InputError(where, f"there is no pod {name} in namespace {namespace}")
     cluster = new_cluster(None)
     fill(cluster, objects, pod)
     return LoadedCluster(cluster, pod)

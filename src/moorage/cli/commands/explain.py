@@ -52,11 +52,11 @@ def explain(
         list[str] | None, typer.Option(GATES_FLAG, metavar="GATES", help=GATES_HELP)
     ] = None,
     dump: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Read the cluster from a file, as `kubectl get -o json` writes it, not from a server.",
+            help="Read the cluster from a file, as `kubectl get -o json` writes it; may be repeated.",
             rich_help_panel=_SERVER,
         ),
     ] = None,
