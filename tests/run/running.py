@@ -84,6 +84,11 @@ class RunningScheduler:
             self._received.notify_all()
 
     @property
+    def address(self) -> str:
+        """Where it serves."""
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
     def log(self) -> str:
         """All it has said."""
         return "".join(self._lines)

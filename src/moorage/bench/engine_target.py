@@ -38,8 +38,9 @@ from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
 from moorage.plugins.node_declared_features import NodeDeclaredFeatures
 from moorage.queue.queued_pod import QueuedPod
+from moorage.scheduler.attempt_history import AttemptHistory
 from moorage.scheduler.informers import decoder
-from moorage.scheduler.observers import MetricsObserver
+from moorage.scheduler.observers import MetricsObserver, Observers
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.metrics import Metrics
 
@@ -103,7 +104,7 @@ class EngineTarget:
             clock,
             Random(_SEED),
             "bench",
-            observer=self._stopwatch,
+            observer=Observers(self._stopwatch, AttemptHistory(clock)),
             new_informer=StoreInformer,
             version=version,
         )

@@ -27,6 +27,10 @@ COMMANDS: Final = {
         "moorage_cluster.cli.commands.apiserver:apiserver",
         "Run a Kubernetes API server that kubectl and client libraries accept.",
     ),
+    "attempts": (
+        "moorage.cli.commands.attempts:attempts",
+        "Show the last attempts of a running scheduler to schedule a pod, with the numbers of each moment.",
+    ),
     "bench": (
         "moorage.cli.commands.bench:bench",
         "Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf.",
@@ -46,6 +50,10 @@ COMMANDS: Final = {
     "manifests": (
         "moorage.cli.commands.manifests:manifests",
         "Print what puts a scheduler into a cluster: account, roles, NetworkPolicy, Deployment, PodMonitor.",
+    ),
+    "queue": (
+        "moorage.cli.commands.queue:queue",
+        "Show which pods a running scheduler has in its queue: why, since when, and what would wake them.",
     ),
     "replay": (
         "moorage.cli.commands.replay:replay",

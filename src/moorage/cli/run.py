@@ -23,6 +23,7 @@ from moorage.cli.run_options import (
     log_options,
     metric_options,
     plugin_files,
+    remembered_attempts,
     serving_options,
     slow_plugin_seconds,
     without_keys,
@@ -122,6 +123,7 @@ def _prepared(flags: FlagValues, plugins: Sequence[NamedPlugin], version: Kubern
         flags.switch("http-pipelining"),
         flags.switch("insecure-send-credentials-over-http"),
         flags.shown(),
+        *remembered_attempts(flags),
     )
     return _Prepared(options, found.registry)
 

@@ -310,6 +310,23 @@ GROUPS: Final = (
         ),
     ),
     Group(
+        "Attempts",
+        (
+            Flag(
+                "remembered-attempts",
+                WHOLE,
+                "10",
+                "Number of attempts of each pod that `moorage attempts` can show; 0: none.",
+            ),
+            Flag(
+                "remembered-attempts-memory",
+                QUANTITY,
+                "64Mi",
+                "Memory for them; the attempts of the pods that were attempted least recently go first.",
+            ),
+        ),
+    ),
+    Group(
         "Global",
         (
             Flag("version", VERSION, "false", "Print the version, and end; raw: all there is to say of it."),

@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 
 from msgspec.structs import replace
 
+from moorage.api.quantity import parse_quantity
 from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.flags import FlagError, FlagValues
 from moorage.cli.logs import LogFormat, LoggingOptions
@@ -217,6 +218,16 @@ def slow_plugin_seconds(flags: FlagValues) -> float:
     if seconds < 0:
         raise FlagError(f"--slow-plugin-warning: {seconds} is less than nothing; 0s switches warnings off")
     return seconds
+
+
+def remembered_attempts(flags: FlagValues) -> tuple[int, int]:
+    """Number of attempts that are remembered of a pod, and the memory for all, in bytes."""
+    count, size = flags.whole("remembered-attempts"), flags.text("remembered-attempts-memory")
+    if count < 0:
+        raise FlagError(f"--remembered-attempts: {count} is less than none; 0 switches them off")
+    if (amount := parse_quantity(size).value) < 0:
+        raise FlagError(f"--remembered-attempts-memory: {size} is less than nothing")
+    return count, amount
 
 
 def emulated_version(flags: FlagValues) -> KubernetesVersion | None:

@@ -30,6 +30,7 @@ async def connected(
     pipelining: bool = False,
     gather_seconds: float = 0.0,
     observer: RequestObserver | None = None,
+    retries: bool = True,
 ) -> AsyncIterator[Client]:
     """A client for the duration of the context; `qps` of 0 or less: no rate limit.
 
@@ -46,4 +47,5 @@ async def connected(
     ) as transport:
         authenticated = AuthenticatedTransport(transport, access.credentials, access.impersonated)
         limited = RateLimitedTransport(authenticated, clock, qps, burst, observer)
-        yield Client(RetryingTransport(limited, clock, random or Random(), observer), user_agent=user_agent)
+        retrying = RetryingTransport(limited, clock, random or Random(), observer) if retries else limited
+        yield Client(retrying, user_agent=user_agent)

@@ -108,10 +108,17 @@ def from_kubeconfig(
     """
     choice = choose(paths, context)
     cluster = {**choice.cluster, "server": master} if master else choice.cluster
+    return _access(choice, cluster, clock or LoopClock(), credentials_over_http=credentials_over_http)
+
+
+def _access(
+    choice: KubeconfigContext, cluster: Entry, clock: Clock, *, credentials_over_http: bool
+) -> Access:
+    """A server with the credentials of a context's user."""
     endpoint = _endpoint(cluster)
     _show_certificate(endpoint.tls, choice.user)
     if endpoint.tls is not None or credentials_over_http:
-        credentials = _credentials(endpoint, choice, clock or LoopClock())
+        credentials = _credentials(endpoint, choice, clock)
     else:
         credentials = FixedCredentials({})
         if any(choice.user.get(key) for key in _SECRETS):
@@ -123,6 +130,20 @@ def from_kubeconfig(
 def _warn_of_plain_http(url: str) -> None:
     """Warn once for each server that requests to it are anonymous."""
     log.warning("Credentials are not sent to a server without TLS", server=url)
+
+
+def component_access(
+    server: str, kubeconfig: Path | None, authority: Path | None = None, *, skips_verification: bool = False
+) -> Access:
+    """Another component of the cluster, such as a scheduler's port, with the credentials for its API server.
+
+    authority: a file with the CA of the component's certificate; without it, the system's CAs.
+    """
+    paths = kubeconfig_paths(os.environ) if kubeconfig is None else [kubeconfig]
+    cluster: dict[str, object] = {"server": server, "insecure-skip-tls-verify": skips_verification}
+    if authority is not None:
+        cluster["certificate-authority"] = str(authority)
+    return _access(choose(paths, ""), cluster, LoopClock(), credentials_over_http=False)
 
 
 def _endpoint(cluster: Entry) -> Endpoint:

@@ -32,7 +32,7 @@ from moorage.clock import Clock
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION
 from moorage.queue import cluster_events as events
 from moorage.queue import queue_log
-from moorage.queue.backoff_queue import BackoffQueue
+from moorage.queue.backoff_queue import WINDOW_SECONDS, BackoffQueue
 from moorage.queue.cluster_events import ClusterEvent
 from moorage.queue.equivalent_pods import EquivalentPods
 from moorage.queue.event_of_change import PodEvents
@@ -447,6 +447,26 @@ class SchedulingQueue:
                 return [queued for queued in self._unschedulable if bool(queued.gating_plugin) == gated]
             case Place.INCOMPLETE | Place.PENDING:
                 return []
+
+    def awaited_events(self, queued: QueuedPod) -> dict[str, list[ClusterEvent]]:
+        """The events that may requeue a pod, by the plugins that rejected it."""
+        rules = self._rules.get(queued.profile)
+        if rules is None:
+            return {}
+        return {
+            plugin: [interest.event for interest in rules.interests.get(plugin, ())]
+            for plugin in sorted(queued.rejector_plugins())
+        }
+
+    def next_attempt(self, queued: QueuedPod) -> float | None:
+        """When a waiting pod is retried without any event; None: now, or not at all."""
+        match self.place_of(queued.uid):
+            case Place.BACKOFF:
+                return self._backoff.expiration(queued) + WINDOW_SECONDS
+            case Place.UNSCHEDULABLE:
+                since = max(queued.timestamp, queued.flush_timestamp or queued.timestamp)
+                return since + self._max_unschedulable_seconds
+        return None
 
     def pending(self) -> dict[Place, int]:
         """Number of pods in each queue."""

@@ -21,7 +21,9 @@ from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response
 from moorage.klog import Logger
+from moorage.scheduler.attempt_history import AttemptHistory
 from moorage.scheduler.debugging import cache_view, differences, queue_view
+from moorage.scheduler.inspection import inspection_routes
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services import responses
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
@@ -136,10 +138,12 @@ def scheduler_routes(
     read_gauges: Callable[[], None],
     handlers: LoopHandlers,
     clock: Clock,
+    history: AttemptHistory | None,
 ) -> dict[str, Handler]:
-    """Metrics, the configuration in force, the scheduler's cache and queue, and CPU profiles.
+    """Metrics, the configuration in force, the scheduler's cache, queue and attempts, and CPU profiles.
 
     handlers: runs handlers that read the scheduler's state in the scheduler's loop.
+    history: the remembered attempts; None: none are.
     """
     shown = metric_routes(metrics, scheduler.pods, is_leading)
     all_metrics = shown["/metrics"]
@@ -163,6 +167,7 @@ def scheduler_routes(
         "/metrics/resources": shown["/metrics/resources"],
         "/debug/cache": cache,
         "/debug/queue": queue,
+        **inspection_routes(scheduler.queue, history, clock),
         **(profile_routes(clock) if config().enable_profiling else {}),
     }
     return {

@@ -1,4 +1,4 @@
-"""Observers of the scheduler: none, or the metrics.
+"""Observers of the scheduler: none, the metrics, or several.
 
 State that can be read at any time (pending pods, cache size) is read when metrics are requested
 (`read_gauges`); only the rest is recorded when it happens.
@@ -64,7 +64,7 @@ class Observer(GroupCycleObserver):
     def bound(self, queued: QueuedPod, now: float) -> None:
         """A pod was bound; `now` is the queue's time."""
 
-    def failed(self, queued: QueuedPod, reason: str) -> None:
+    def failed(self, queued: QueuedPod, reason: str, message: str = "") -> None:
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
 
     def group_begins(self) -> None:
@@ -78,6 +78,69 @@ class Observer(GroupCycleObserver):
 
     def group_ended(self, queued: QueuedGroup, decision: GroupDecision) -> None:
         """A group's attempt ended: its members go on to be bound, or wait."""
+
+
+class Observers(Observer):
+    """Several observers; frameworks and the queue's observer are those of the first.
+
+    Calls go only to those that do something.
+    """
+
+    def __init__(self, first: Observer, *others: Observer) -> None:
+        super().__init__(first.queue)
+        self._first = first
+        every = (first, *others)
+        self._informers = [each.observe_informers for each in every if _has(each, "observe_informers")]
+        self._begins = [each.begins for each in every if _has(each, "begins")]
+        self._preempted = [each.preempted for each in every if _has(each, "preempted")]
+        self._decided = [each.decided for each in every if _has(each, "decided")]
+        self._abandoned = [each.abandoned for each in every if _has(each, "abandoned")]
+        self._bound = [each.bound for each in every if _has(each, "bound")]
+        self._failed = [each.failed for each in every if _has(each, "failed")]
+
+    def framework(self, profile: Profile, registry: Registry, handle: Handle) -> Framework:
+        """A profile's framework, as the first observer makes it."""
+        return self._first.framework(profile, registry, handle)
+
+    def observe_informers(self, informers: Sequence[Informer[Any]]) -> None:
+        """Informers were created."""
+        for observe in self._informers:
+            observe(informers)
+
+    def begins(self, queued: QueuedPod) -> None:
+        """A pod's scheduling cycle begins."""
+        for observe in self._begins:
+            observe(queued)
+
+    def preempted(self, succeeded: bool, seconds: float) -> None:
+        """Preemption has evicted its victims, or failed to."""
+        for observe in self._preempted:
+            observe(succeeded, seconds)
+
+    def decided(self, queued: QueuedPod, decision: Decision) -> None:
+        """The scheduling cycle found a node for a pod, or none."""
+        for observe in self._decided:
+            observe(queued, decision)
+
+    def abandoned(self, queued: QueuedPod) -> None:
+        """An attempt was abandoned."""
+        for observe in self._abandoned:
+            observe(queued)
+
+    def bound(self, queued: QueuedPod, now: float) -> None:
+        """A pod was bound; `now` is the queue's time."""
+        for observe in self._bound:
+            observe(queued, now)
+
+    def failed(self, queued: QueuedPod, reason: str, message: str = "") -> None:
+        """An attempt failed: `Unschedulable` or `SchedulerError`."""
+        for observe in self._failed:
+            observe(queued, reason, message)
+
+
+def _has(observer: Observer, name: str) -> bool:
+    """Whether an observer does something at an event."""
+    return getattr(type(observer), name) is not getattr(Observer, name)
 
 
 class _QueueMetrics(QueueObserver):
@@ -179,7 +242,7 @@ class MetricsObserver(Observer):
         cell = self._by_attempts[attempts] = self._metrics.pod_scheduling_sli_duration.labels(label)
         return cell
 
-    def failed(self, queued: QueuedPod, reason: str) -> None:
+    def failed(self, queued: QueuedPod, reason: str, message: str = "") -> None:
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
         self.ended(UNSCHEDULABLE if reason == "Unschedulable" else ERROR, queued)
 

@@ -45,9 +45,10 @@ from moorage.framework.runtime.slow_plugins import SLOW_SECONDS
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger
 from moorage.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
+from moorage.scheduler.attempt_history import MAX_ATTEMPTS_OF_POD, MAX_BYTES, AttemptHistory
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.endpoints import AccessOptions, page_routes, scheduler_routes, served
-from moorage.scheduler.observers import MetricsObserver, read_gauges
+from moorage.scheduler.observers import MetricsObserver, Observer, Observers, read_gauges
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.election_thread import ElectionThread
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
@@ -98,6 +99,10 @@ class RunOptions:
     """Whether tokens and passwords are sent to API servers without TLS."""
     flags: Mapping[str, str] = field(default_factory=dict)
     """All flags and their values, for `/flagz`."""
+    max_attempts_of_pod: int = MAX_ATTEMPTS_OF_POD
+    """Number of attempts that are remembered of a pod; zero: none."""
+    max_attempt_bytes: int = MAX_BYTES
+    """Size of all remembered attempts."""
 
 
 class LiveScheduler:
@@ -117,12 +122,22 @@ class LiveScheduler:
             self._access.credentials.observer = self._plugin
         self._requests = _measured(self._metrics, self._access)
         self._registry = registry
+        self._history = self._new_history()
         self._leads = asyncio.Event()
         self._ending = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
         self._election: ElectionThread | None = None
         if self.config.leader_election.leader_elect:
             self._election = ElectionThread(self._election_client, self._new_election, _end_without_lease)
+
+    def _new_history(self) -> AttemptHistory | None:
+        """None if attempts are not to be remembered, or cannot be read because nothing is served."""
+        options = self._options
+        if options.serving is None or options.max_attempts_of_pod <= 0:
+            return None
+        return AttemptHistory(
+            self._clock, max_attempts=options.max_attempts_of_pod, max_bytes=options.max_attempt_bytes
+        )
 
     async def run(self) -> None:
         """Schedule until SIGTERM; errors before that are raised."""
@@ -139,7 +154,7 @@ class LiveScheduler:
                 self._random,
                 socket.gethostname(),
                 events_client=events_client,
-                observer=MetricsObserver(self._metrics),
+                observer=self._observer(),
                 max_unschedulable_seconds=self._options.max_unschedulable_seconds,
                 slow_plugin_seconds=self._options.slow_plugin_seconds,
                 version=self._options.version,
@@ -160,6 +175,10 @@ class LiveScheduler:
                 await self._lead_and_schedule(scheduler)
             finally:
                 settling.cancel()
+
+    def _observer(self) -> Observer:
+        metrics = MetricsObserver(self._metrics)
+        return metrics if self._history is None else Observers(metrics, self._history)
 
     async def _settle_metrics(self) -> None:
         while True:
@@ -288,6 +307,7 @@ class LiveScheduler:
                 read,
                 LoopHandlers(self._loop, watchdog),
                 self._clock,
+                self._history,
             ),
         }
         return {**routes, **page_routes(self._options.version, self._options.flags, [*routes], self._started)}

@@ -229,7 +229,7 @@ class ScheduleOne:
 
     def fail(self, queued: QueuedPod, failure: Failure, like: PodInfo | None = None) -> None:
         """Put a pod back into the queue and record why; one that is deleted or bound is dropped."""
-        self._observer.failed(queued, failure.reason)
+        self._observer.failed(queued, failure.reason, failure.message)
         log_failure(queued.pod, failure)
         known = self._pods.get(queued.pod.namespace, queued.pod.name)
         if not isinstance(known, Pod) or known.uid != queued.uid:

@@ -6,7 +6,7 @@ Stored as one code per node; texts are made on demand, and a message counts code
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -153,6 +153,18 @@ class Diagnosis(msgspec.Struct, eq=False):
         if self._counts is None:
             self._counts = np.bincount(self.codes - _NOT_REFUSED, minlength=1).tolist()
         return self._counts
+
+    def rejections(self) -> Iterator[tuple[str, Iterable[str], int]]:
+        """Each plugin's rejections: the reasons, and the number of nodes."""
+        if self.pre_filter is not None:
+            yield self.pre_filter.plugin, self.pre_filter.reasons, self.total - self.outside
+            return
+        absent, *counts = self._counted() if self.refusals else [self.total]
+        for refusal, count in zip(self.refusals, counts, strict=False):
+            if count:
+                yield refusal.plugin, refusal.reason.texts, count
+        if self.left_out is not None and absent > self.outside:
+            yield self.left_out.plugin, self.left_out.reasons, absent - self.outside
 
     def tally(self) -> Counter[str]:
         """Number of nodes by reason; a node with two reasons counts in both."""
