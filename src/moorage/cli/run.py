@@ -23,6 +23,7 @@ from moorage.cli.run_options import (
     log_options,
     metric_options,
     plugin_files,
+    recording_path,
     remembered_attempts,
     serving_options,
     slow_plugin_seconds,
@@ -124,6 +125,7 @@ def _prepared(flags: FlagValues, plugins: Sequence[NamedPlugin], version: Kubern
         flags.switch("insecure-send-credentials-over-http"),
         flags.shown(),
         *remembered_attempts(flags),
+        recording_path(flags, found.config),
     )
     return _Prepared(options, found.registry)
 

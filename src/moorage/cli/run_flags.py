@@ -324,6 +324,12 @@ GROUPS: Final = (
                 "64Mi",
                 "Memory for them; the attempts of the pods that were attempted least recently go first.",
             ),
+            Flag(
+                "record",
+                TEXT,
+                "",
+                "Write every attempt and every change of the cluster to this file, for `moorage replay`.",
+            ),
         ),
     ),
     Group(

@@ -230,6 +230,14 @@ def remembered_attempts(flags: FlagValues) -> tuple[int, int]:
     return count, amount
 
 
+def recording_path(flags: FlagValues, config: SchedulerConfiguration) -> Path | None:
+    """The file to record to; None: nothing is recorded."""
+    path = flags.path("record")
+    if path is not None and config.extenders:
+        raise FlagError("--record: decisions of extenders cannot be replayed, and the configuration has some")
+    return path
+
+
 def emulated_version(flags: FlagValues) -> KubernetesVersion | None:
     """The version that the flag chooses; None without it."""
     try:

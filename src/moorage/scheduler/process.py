@@ -49,6 +49,8 @@ from moorage.scheduler.attempt_history import MAX_ATTEMPTS_OF_POD, MAX_BYTES, At
 from moorage.scheduler.debugging import cache_view, differences, queue_view
 from moorage.scheduler.endpoints import AccessOptions, page_routes, scheduler_routes, served
 from moorage.scheduler.observers import MetricsObserver, Observer, Observers, read_gauges
+from moorage.scheduler.recorder import Recorder
+from moorage.scheduler.recording_file import RecordingFile
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.election_thread import ElectionThread
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
@@ -103,6 +105,8 @@ class RunOptions:
     """Number of attempts that are remembered of a pod; zero: none."""
     max_attempt_bytes: int = MAX_BYTES
     """Size of all remembered attempts."""
+    record: Path | None = None
+    """The file to which attempts are recorded, with all changes of the cluster."""
 
 
 class LiveScheduler:
@@ -123,6 +127,7 @@ class LiveScheduler:
         self._requests = _measured(self._metrics, self._access)
         self._registry = registry
         self._history = self._new_history()
+        self._recorder = self._new_recorder()
         self._leads = asyncio.Event()
         self._ending = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
@@ -138,6 +143,13 @@ class LiveScheduler:
         return AttemptHistory(
             self._clock, max_attempts=options.max_attempts_of_pod, max_bytes=options.max_attempt_bytes
         )
+
+    def _new_recorder(self) -> Recorder | None:
+        options = self._options
+        if options.record is None:
+            return None
+        reference = f"moorage {__version__}, as kube-scheduler v{options.version.number}"
+        return Recorder(RecordingFile(options.record, options.config, options.version, reference))
 
     async def run(self) -> None:
         """Schedule until SIGTERM; errors before that are raised."""
@@ -178,7 +190,8 @@ class LiveScheduler:
 
     def _observer(self) -> Observer:
         metrics = MetricsObserver(self._metrics)
-        return metrics if self._history is None else Observers(metrics, self._history)
+        others = [each for each in (self._history, self._recorder) if each is not None]
+        return Observers(metrics, *others) if others else metrics
 
     async def _settle_metrics(self) -> None:
         while True:
@@ -346,6 +359,9 @@ class LiveScheduler:
         """Continue with the profiles of the current file; with the old ones if it is invalid."""
         try:
             config, registry = self._options.reload()
+            if self._recorder is not None:
+                log.warning("The recording ends here: a recording has one configuration")
+                self._recorder.close()
             await scheduler.reconfigure(config, registry)
         except (InputError, RegistryError) as error:
             problem = "; ".join(str(error).splitlines())

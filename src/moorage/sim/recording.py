@@ -2,7 +2,8 @@
 
 The format is JSON: `objects` (the cluster before the first step), `steps` (a `pod` with the decision to
 `expect`, or lists of objects to `create`, `replace` and `delete`), optionally `config` (the profiles)
-and `reference` (the scheduler, with its version).
+and `reference` (the scheduler, with its version). With `everyAttempt`, each attempt is a step of its own, and
+what follows from one, such as the eviction of victims, is in later steps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from moorage.api.base import Object, Struct
 from moorage.api.decode import InputError, convert, decode_object
@@ -78,6 +81,8 @@ class Recording:
     """Whether victims and nominations are recorded."""
     objects: tuple[Object, ...]
     steps: tuple[PodStep | ChangeStep | GroupStep, ...] = field(repr=False)
+    every_attempt: bool = False
+    """Whether each attempt is a step of its own."""
 
     def pods(self) -> Iterator[PodStep]:
         """The decisions."""
@@ -107,17 +112,14 @@ def parse_recording(
     name = str(document.get("name") or Path(where).stem)
     is_grouped = bool(document.get("groups"))
     version = version or _recorded_version(document.get("reference"))
-    if is_grouped or gates:
-        recorded = _gates_of_groups(document.get("gates")) if is_grouped else {}
+    recorded = convert(document.get("featureGates") or {}, dict[str, bool], f"{where}: featureGates")
+    if is_grouped or gates or recorded:
+        recorded |= _gates_of_groups(document.get("gates")) if is_grouped else {}
         version = version.with_gates({**recorded, **(gates or {})})
-    config = document.get("config")
-    profiles = (
-        _list(config.get("profiles"), f"{where}: config.profiles") if isinstance(config, Mapping) else None
-    )
     return Recording(
         name,
         str(document.get("family") or name),
-        default_config(version) if profiles is None else parse_profiles(profiles, version=version),
+        _config(document.get("config"), version, f"{where}: config"),
         version,
         bool(document.get("preempts")),
         _objects(document.get("objects"), f"{where}: objects"),
@@ -125,7 +127,16 @@ def parse_recording(
             _step(s, f"{where}: steps[{i}]", is_grouped=is_grouped)
             for i, s in enumerate(_list(document["steps"], f"{where}: steps"))
         ),
+        bool(document.get("everyAttempt")),
     )
+
+
+def _config(config: Any, version: KubernetesVersion, where: str) -> SchedulerConfiguration:
+    if not isinstance(config, Mapping) or config.get("profiles") is None:
+        return default_config(version)
+    parsed = parse_profiles(_list(config["profiles"], f"{where}.profiles"), version=version)
+    percentage = convert(config.get("percentageOfNodesToScore") or 0, int, where)
+    return replace(parsed, percentage_of_nodes_to_score=percentage)
 
 
 def _gates_of_groups(recorded: object) -> dict[str, bool]:

@@ -5,7 +5,7 @@ After each pod the recording's decision is applied, not ours, so that one differ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -85,17 +85,23 @@ class Replay:
                 self._apply(ChangeStep(step.put, step.delete))
                 yield self._groups.run(step)
             else:
-                yield list(self._compare(step))
+                compare = self._compare_attempt if self.recording.every_attempt else self._compare
+                yield list(compare(step))
 
     def _apply(self, step: ChangeStep) -> None:
+        cache = self.cluster.cache
         for item in step.put:
-            self.cluster.cache.put(_as_the_server_stores_it(item))
+            cache.put(_as_the_server_stores_it(item))
+            # A pod that is being bound may have a nomination as well, which does not count.
+            if isinstance(item, Pod) and not item.spec.node_name and cache.pod(item.uid) is None:
+                cache.nominations.put(item, item.status.nominated_node_name)
         self._groups.forget(step.delete)
         for item in step.delete:
             if isinstance(item, Pod):
+                cache.nominations.remove(item.uid)
                 self.cluster.remove_pod(item.key)
             else:
-                self.cluster.cache.remove(item)
+                cache.remove(item)
 
     def _decide(self, pod: Pod, cycle: CycleState) -> Decision | None:
         """Our decision; None if the pod is not attempted because of its scheduling gates."""
@@ -134,6 +140,47 @@ class Replay:
             if status.code is not Code.SUCCESS:
                 yield differ("binding", expect.node, f"{status.plugin}: {status.message}")
 
+    def _compare_attempt(self, step: PodStep) -> Iterator[Difference]:
+        """Compare one attempt; what follows from it is in later steps."""
+        cycle, expect = CycleState(), step.expect
+        differ = partial(Difference, self.recording.family, self.recording.name, step.pod.name)
+        decision = self._decide(step.pod, cycle)
+        if decision is None:
+            yield differ("node", expect.node, "gated")
+            return
+        if expect.message != (ours := _message(decision, expect)):
+            yield differ("message", expect.message, ours)
+        if expect.scores is not None:
+            feasible = set(decision.feasible.names)
+            for node in sorted(expect.scores.keys() ^ feasible):
+                yield differ("feasible", node not in feasible, _why_not(decision, node), node)
+            if expect.scores.keys() == feasible:
+                yield from compare_scores(expect.scores, decision, differ)
+        if expect.node is None:
+            yield from self._compare_nomination(step, decision, differ)
+            return
+        if expect.node not in (best := decision.best()):
+            yield differ("node", expect.node, best)
+        status = self.cluster.bind(step.pod, expect.node, cycle)
+        if status.code is not Code.SUCCESS:
+            yield differ("binding", expect.node, f"{status.plugin}: {status.message}")
+
+    def _compare_nomination(self, step: PodStep, decision: Decision, differ: Differ) -> Iterator[Difference]:
+        """Compare what preemption does in one attempt; only the recorded nomination is applied."""
+        expect, arranged = step.expect, decision.post_filter
+        if arranged is not None:
+            arranged.done()
+            if expect.nominated:
+                tied = arranged.tied()
+                if expect.nominated not in tied and expect.nominated != arranged.nominated_node:
+                    yield differ("nominated", expect.nominated, arranged.nominated_node)
+                elif (ours := _keys(tied.get(expect.nominated, ()))) != _sorted(expect.victims):
+                    yield differ("victims", _sorted(expect.victims), ours, expect.nominated)
+            elif arranged.nominated_node:
+                yield differ("nominated", expect.nominated, arranged.nominated_node)
+        if expect.nominated is not None:
+            self.cluster.cache.nominations.put(step.pod, expect.nominated)
+
     def _compare_retry(
         self, step: PodStep, decision: Decision, cycle: CycleState, differ: Differ
     ) -> Iterator[Difference]:
@@ -171,6 +218,14 @@ class Replay:
         again = self._decide(replace(step.pod, status=status), cycle)
         if again is None or again.node != expect.node:
             yield differ("node", expect.node, None if again is None else again.node)
+
+
+def _keys(pods: Iterable[Pod]) -> list[str]:
+    return sorted(pod.key for pod in pods)
+
+
+def _sorted(keys: Iterable[str] | None) -> list[str]:
+    return sorted(keys or ())
 
 
 def _message(decision: Decision, expect: Expectation) -> str | None:

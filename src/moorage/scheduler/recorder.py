@@ -1,0 +1,152 @@
+"""Records a running scheduler: every attempt, and every change of the cluster between attempts.
+
+Changes are recorded as the informers deliver them to the cache, and attempts as they are decided, in one
+order: that of the scheduler's loop. A replay therefore decides in the state in which the scheduler did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.manifests import Manifest
+from moorage.api.pod import Pod
+from moorage.client.informer import EventType, Informer
+from moorage.engine.decision import Decision
+from moorage.klog import Logger
+from moorage.queue.queued_pod import QueuedPod
+from moorage.scheduler.observers import Observer
+from moorage.scheduler.recording_file import RecordingFile, recorded_object
+from moorage.scheduler.watched_kinds import CustomObject
+
+log = Logger(__name__)
+
+_UNKNOWN_TYPES: Final = (CustomObject,)
+"""Types of objects that recordings do not have."""
+
+
+class Recorder(Observer):
+    """Writes attempts and changes to a file, until it is closed or cannot be written."""
+
+    def __init__(self, file: RecordingFile) -> None:
+        super().__init__()
+        self._file: RecordingFile | None = file
+        self._informers: list[Informer[Any]] = []
+        self._changes: list[tuple[bool, Object]] = []
+        """Changes since the last step: whether the object was deleted, and the object."""
+        self._open: set[str] = set()
+        """Uids of pods for which a node was chosen, and that are not bound yet."""
+
+    def observe_informers(self, informers: Sequence[Informer[Any]]) -> None:
+        """Record the changes of these informers."""
+        for informer in informers:
+            self._informers.append(informer)
+            informer.listeners.append(self._changed)
+
+    def decided(self, queued: QueuedPod, decision: Decision) -> None:
+        """Record an attempt."""
+        if self._file is None:
+            return
+        if decision.node is not None:
+            self._open.add(queued.uid)
+        self.record(decision.pod, expectation(decision))
+
+    def bound(self, queued: QueuedPod, now: float) -> None:
+        """A pod was bound."""
+        self._open.discard(queued.uid)
+
+    def failed(self, queued: QueuedPod, reason: str, message: str = "") -> None:
+        """An attempt failed; a pod that had a node does not count there any more."""
+        if queued.uid in self._open:
+            self._open.discard(queued.uid)
+            self._note(True, queued.pod)
+
+    def record(self, pod: Pod, expect: Manifest) -> None:
+        """Record an attempt, after the changes since the last one."""
+        if self._file is None:
+            return
+        try:
+            if not self._file.has_begun:
+                self._file.begin(self._objects())
+                self._changes.clear()
+            for step in _steps(self._changes):
+                self._file.add(step)
+            self._changes.clear()
+            self._file.add({"pod": recorded_object(pod), "expect": expect})
+        except OSError as error:
+            log.error(error.strerror or error, "Failed to write the recording; recording has ended")
+            self.close()
+
+    def close(self) -> None:
+        """End the recording."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._changes.clear()
+
+    def _objects(self) -> Iterable[Object]:
+        objects = (obj for informer in self._informers for obj in informer.objects.values())
+        return (obj for obj in objects if not isinstance(obj, _UNKNOWN_TYPES) and _counts(obj))
+
+    def _changed(self, type: EventType, obj: Object, before: Object | None) -> None:
+        if self._file is None or not self._file.has_begun or isinstance(obj, _UNKNOWN_TYPES):
+            return
+        if type == "DELETED":
+            self._note(True, obj)
+        elif (_counts(obj) or (before is not None and _counts(before))) and not _same(obj, before):
+            self._note(False, obj)
+
+    def _note(self, is_deleted: bool, obj: Object) -> None:
+        self._changes.append((is_deleted, obj))
+
+
+def _counts(obj: Object) -> bool:
+    """Whether an object has an effect on decisions about other pods."""
+    return not isinstance(obj, Pod) or bool(obj.spec.node_name or obj.status.nominated_node_name)
+
+
+def _same(obj: Object, before: Object | None) -> bool:
+    """Whether an object has changed in nothing that is recorded but its version."""
+    if before is None or obj.metadata.uid != before.metadata.uid:
+        return False
+    meta = replace(before.metadata, resource_version=obj.metadata.resource_version)
+    return obj == replace(before, metadata=meta)
+
+
+def _steps(changes: Iterable[tuple[bool, Object]]) -> list[Manifest]:
+    """Changes as steps, in which objects are put before others are deleted."""
+    steps: list[Manifest] = []
+    for is_deleted, obj in changes:
+        if not steps or (not is_deleted and "delete" in steps[-1]):
+            steps.append({})
+        steps[-1].setdefault("delete" if is_deleted else "replace", []).append(recorded_object(obj))
+    return steps
+
+
+def expectation(decision: Decision) -> Manifest:
+    """A decision as recordings have it."""
+    expect: Manifest = {
+        "node": decision.node,
+        "scores": _scores(decision),
+        "message": decision.message or None,
+    }
+    arranged = decision.post_filter
+    if arranged is not None and arranged.nominated_node is not None:
+        evicted = arranged.tied().get(arranged.nominated_node, ())
+        expect["nominated"] = arranged.nominated_node
+        expect["victims"] = sorted(victim.key for victim in evicted)
+    return expect
+
+
+def _scores(decision: Decision) -> dict[str, dict[str, int]]:
+    names = decision.feasible.names
+    if decision.scores is None:
+        return {name: {} for name in names}
+    by_plugin = {plugin: values.tolist() for plugin, values in decision.scores.by_plugin.items()}
+    return {
+        name: {plugin: int(values[index]) for plugin, values in by_plugin.items()}
+        for index, name in enumerate(names)
+    }

@@ -1,0 +1,88 @@
+"""Recordings as files, in the format that `moorage replay` reads (docs/records.md).
+
+The file is complete JSON after every step: a step is written over the end of the document, with a new end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from moorage.api.base import Object
+from moorage.api.decode import InputError
+from moorage.api.manifests import Manifest
+from moorage.client import kinds
+from moorage.client.kinds import Kind
+from moorage.config.load import to_manifest
+from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import KubernetesVersion
+from moorage.scheduler.encoding import plain
+
+_END: Final = b"\n]}\n"
+_API_VERSIONS: Final = {
+    each.name: each.api_version for each in vars(kinds).values() if isinstance(each, Kind)
+}
+_encode = msgspec.json.Encoder().encode
+
+
+def recorded_object(obj: Object) -> Manifest:
+    """An object as recordings have it: the fields that scheduling reads."""
+    kind = _kind(obj)
+    manifest: Manifest = plain(obj)
+    return {**manifest, "apiVersion": _API_VERSIONS[kind], "kind": kind}
+
+
+def _kind(obj: Object) -> str:
+    """The kind's name; lists of objects leave it out."""
+    return next(each.__name__ for each in type(obj).__mro__ if each.__name__ in _API_VERSIONS)
+
+
+class RecordingFile:
+    """A file that a recording is written to; InputError if that is impossible.
+
+    reference: the scheduler whose decisions are recorded, with the version of Kubernetes.
+    """
+
+    def __init__(
+        self, path: Path, config: SchedulerConfiguration, version: KubernetesVersion, reference: str
+    ) -> None:
+        self._head = {
+            "name": path.stem,
+            "reference": reference,
+            "everyAttempt": True,
+            "config": _configuration(config),
+            "featureGates": dict(version.gates.given),
+        }
+        self.has_begun = False
+        self._separator = b""
+        try:
+            self._file = path.open("wb")
+        except OSError as error:
+            raise InputError(str(path), f"cannot be written: {error.strerror}") from None
+
+    def begin(self, objects: Iterable[Object]) -> None:
+        """Write the cluster before the first step."""
+        self.has_begun = True
+        head = _encode({**self._head, "objects": [recorded_object(each) for each in objects]})
+        self._file.write(head.removesuffix(b"}") + b',"steps":[' + _END)
+        self._file.flush()
+
+    def add(self, step: Mapping[str, Any]) -> None:
+        """Write a step; OSError if that fails."""
+        self._file.seek(-len(_END), 2)
+        self._file.write(self._separator + b"\n" + _encode(step) + _END)
+        self._file.flush()
+        self._separator = b","
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _configuration(config: SchedulerConfiguration) -> Manifest:
+    manifest = to_manifest(config)
+    fields = ("profiles", "percentageOfNodesToScore")
+    return {field: manifest[field] for field in fields if field in manifest}

@@ -1,0 +1,133 @@
+"""Schedulers over a store in which the clusters and pods of recordings are created."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from msgspec.structs import replace
+
+from moorage.api.base import Object
+from moorage.api.decode import KINDS
+from moorage.api.pod import Pod
+from moorage.bench.object_store import ObjectStore
+from moorage.bench.store_client import StoreClient, StoreInformer
+from moorage.client import kinds
+from moorage.client.kinds import POD, Kind
+from moorage.clock import VirtualClock
+from moorage.http.errors import RequestError
+from moorage.plugins import default_registry
+from moorage.scheduler.observers import Observer
+from moorage.scheduler.scheduler import Scheduler
+from moorage.sim.recording import ChangeStep, PodStep, Recording, load_recording
+
+FOLDER = Path(__file__).parents[1] / "recordings"
+FAMILIES = sorted(path.name.removesuffix("-0.json.gz") for path in FOLDER.glob("*-0.json.gz"))
+_KINDS = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
+
+
+def recorded(family: str) -> Recording:
+    return load_recording(FOLDER / f"{family}-0.json.gz")
+
+
+class Stage:
+    """A store with the objects of a recording, and what runs beside it."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.clock = VirtualClock()
+        self.recording = recording
+        self.store = ObjectStore(self.clock.utc_now)
+        self.client = StoreClient(self.store)
+        self._tasks: list[asyncio.Task[Any]] = []
+        self.put(recording.objects)
+
+    def scheduler(self, observer: Observer | None = None, seed: int = 1, **options: Any) -> Scheduler:
+        recording = self.recording
+        scheduler = Scheduler(
+            self.client,
+            options.get("config", recording.config),
+            default_registry(),
+            self.clock,
+            Random(seed),
+            "host",
+            observer=observer,
+            plugin_threads=0,
+            new_informer=StoreInformer,
+            version=recording.version,
+        )
+        self.runs(scheduler.run())
+        return scheduler
+
+    def runs(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._tasks.append(asyncio.ensure_future(work))
+
+    def put(self, objects: Iterable[Object]) -> None:
+        for obj in objects:
+            kind = self._kind(obj)
+            known = self.store.table(kind).get((obj.namespace if kind.namespaced else "", obj.name))
+            if known is None:
+                self.store.create(kind, obj.namespace, obj)
+            else:
+                meta = replace(obj.metadata, uid=known.metadata.uid)
+                self.store.update(kind, replace(obj, metadata=meta))
+
+    def remove(self, objects: Iterable[Object]) -> None:
+        for obj in objects:
+            kind = self._kind(obj)
+            try:
+                self.store.delete(kind, obj.namespace if kind.namespaced else "", obj.name, "", 0)
+            except RequestError as error:
+                if not error.is_not_found:
+                    raise
+
+    @staticmethod
+    def _kind(obj: Object) -> Kind:
+        return _KINDS[next(name for name, kind in KINDS.items() if isinstance(obj, kind))]
+
+    async def settles(self) -> None:
+        for _ in range(25):
+            await asyncio.sleep(0)
+        for task in self._tasks:
+            if task.done():
+                task.result()
+
+    async def plays(self, most_pods: int = 1000) -> None:
+        """Make the recording's changes, and create its pods, one after another."""
+        await self.settles()
+        for step in self.recording.steps:
+            if isinstance(step, ChangeStep):
+                self.put(step.put)
+                self.remove(step.delete)
+            elif isinstance(step, PodStep):
+                self.put([step.pod])
+                most_pods -= 1
+                await self._comes_to_rest(step.pod)
+            if not most_pods:
+                return
+
+    async def _comes_to_rest(self, pod: Pod) -> None:
+        """Let a pod be attempted; pods that are evicted for it end, and one that does not fit is deleted."""
+        for _ in range(3):
+            await self.settles()
+            ending = [each for each in self.store.table(POD).values() if each.terminating]
+            self.remove(ending)
+            self.clock.advance(2)
+        await self.settles()
+        stored = self.store.table(POD)[pod.namespace, pod.name]
+        if not stored.spec.node_name:
+            self.remove([stored])
+
+
+@asynccontextmanager
+async def staged(recording: Recording) -> AsyncIterator[Stage]:
+    stage = Stage(recording)
+    try:
+        yield stage
+    finally:
+        for task in stage._tasks:
+            task.cancel()
+        await asyncio.gather(*stage._tasks, return_exceptions=True)
