@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -51,14 +52,20 @@ class RunningScheduler:
         *options: str,
         leads: bool = True,
         program: Sequence[str] = ("-m", "moorage", "run"),
+        output: Path | None = None,
     ) -> None:
         self._port = _free_port()
         words = [sys.executable, *program, f"--secure-port={self._port}"]
         if not any(option.startswith("--config=") for option in options):
             words.append(f"--kubeconfig={kubeconfig}")
-        self.process = subprocess.Popen(
-            [*words, *SHORT_LEASE, *options], stderr=subprocess.PIPE, text=True, cwd=kubeconfig.parent
-        )
+        with nullcontext() if output is None else output.open("w") as stdout:
+            self.process = subprocess.Popen(
+                [*words, *SHORT_LEASE, *options],
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=kubeconfig.parent,
+            )
         self._lines: list[str] = []
         self._seen = 0
         self._received = threading.Condition()
@@ -172,9 +179,14 @@ def scheduler_kubeconfig(server: RunningServer, kubectl: Kubectl) -> Path:
     for role in ROLES:
         name = role.replace(":", "-")
         kubectl("create", "clusterrolebinding", name, f"--clusterrole={role}", f"--user={ACCOUNT}")
+    return account_kubeconfig(server, kubectl, "scheduler")
+
+
+def account_kubeconfig(server: RunningServer, kubectl: Kubectl, account: str) -> Path:
+    """How an account in kube-system reaches a server."""
     content = yaml.safe_load(server.kubeconfig.read_text())
-    token = kubectl("create", "token", "scheduler", "--namespace=kube-system").strip()
+    token = kubectl("create", "token", account, "--namespace=kube-system").strip()
     content["users"][0]["user"] = {"token": token}
-    path = server.kubeconfig.with_name("scheduler.kubeconfig")
+    path = server.kubeconfig.with_name(f"{account}.kubeconfig")
     path.write_text(yaml.safe_dump(content))
     return path

@@ -49,6 +49,12 @@ OWN_FLAGS = {
     "slow-plugin-warning": "100ms",
     "http-pipelining": "false",
     "insecure-send-credentials-over-http": "false",
+    "remembered-attempts": "10",
+    "remembered-attempts-memory": "64Mi",
+    "record": "",
+    "shadow": "false",
+    "shadow-report": "",
+    "tie-seed": "0",
 }
 
 

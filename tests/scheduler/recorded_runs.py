@@ -13,17 +13,31 @@ from msgspec.structs import replace
 
 from moorage.api.base import Object
 from moorage.api.decode import KINDS
+from moorage.api.persistent_volumes import SELECTED_NODE, is_bound
 from moorage.api.pod import Pod
+from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.bench.object_store import ObjectStore
 from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client import kinds
-from moorage.client.kinds import POD, Kind
+from moorage.client.kinds import (
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    STORAGE_CLASS,
+    Kind,
+)
 from moorage.clock import VirtualClock
+from moorage.cluster.cache import Cache
+from moorage.framework.interface.effects import BindVolume, SelectNode
 from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.recording import ChangeStep, PodStep, Recording, load_recording
+from moorage.sim.volume_controller import VolumeController
 
 FOLDER = Path(__file__).parents[1] / "recordings"
 FAMILIES = sorted(path.name.removesuffix("-0.json.gz") for path in FOLDER.glob("*-0.json.gz"))
@@ -32,6 +46,53 @@ _KINDS = {each.name: each for each in vars(kinds).values() if isinstance(each, K
 
 def recorded(family: str) -> Recording:
     return load_recording(FOLDER / f"{family}-0.json.gz")
+
+
+class VolumeBinder:
+    """Binds the volumes that a scheduler has reserved for claims, and makes those that it asks for."""
+
+    def bind(self, store: ObjectStore) -> None:
+        claims = store.table(PERSISTENT_VOLUME_CLAIM)
+        reserved = {
+            (volume.spec.claim_ref.namespace, volume.spec.claim_ref.name)
+            for volume in store.table(PERSISTENT_VOLUME).values()
+            if volume.spec.claim_ref is not None
+        }
+        for key, claim in list(claims.items()):
+            if is_bound(claim) or not (key in reserved or SELECTED_NODE in claim.metadata.annotations):
+                continue
+            cache = Cache(
+                obj
+                for kind in (NODE, STORAGE_CLASS, CSI_NODE, CSI_STORAGE_CAPACITY, PERSISTENT_VOLUME)
+                for obj in store.table(kind).values()
+            )
+            cache.put(claim)
+            effect: BindVolume | SelectNode = (
+                BindVolume(_reserved_volume(store, key), claim)
+                if key in reserved
+                else SelectNode(claim, claim.metadata.annotations[SELECTED_NODE])
+            )
+            VolumeController(cache).apply(effect)
+            for kind, api in (
+                (PersistentVolume, PERSISTENT_VOLUME),
+                (PersistentVolumeClaim, PERSISTENT_VOLUME_CLAIM),
+            ):
+                for obj in cache.objects.of(kind):
+                    known = store.table(api).get((obj.namespace, obj.name))
+                    if known is None:
+                        store.create(api, obj.namespace, obj)
+                    elif known != obj:
+                        store.update(api, obj)
+
+
+def _reserved_volume(store: ObjectStore, claim: tuple[str, str]) -> PersistentVolume:
+    found: PersistentVolume = next(
+        volume
+        for volume in store.table(PERSISTENT_VOLUME).values()
+        if volume.spec.claim_ref is not None
+        and (volume.spec.claim_ref.namespace, volume.spec.claim_ref.name) == claim
+    )
+    return found
 
 
 class Stage:
@@ -43,6 +104,7 @@ class Stage:
         self.store = ObjectStore(self.clock.utc_now)
         self.client = StoreClient(self.store)
         self._tasks: list[asyncio.Task[Any]] = []
+        self._volumes = VolumeBinder()
         self.put(recording.objects)
 
     def scheduler(self, observer: Observer | None = None, seed: int = 1, **options: Any) -> Scheduler:
@@ -112,6 +174,8 @@ class Stage:
     async def _comes_to_rest(self, pod: Pod) -> None:
         """Let a pod be attempted; pods that are evicted for it end, and one that does not fit is deleted."""
         for _ in range(3):
+            await self.settles()
+            self._volumes.bind(self.store)
             await self.settles()
             ending = [each for each in self.store.table(POD).values() if each.terminating]
             self.remove(ending)

@@ -21,13 +21,14 @@ from moorage.framework.runtime.profiles import Profiles
 from moorage.manifests.bundle import as_yaml, bundle
 from moorage.manifests.checks import check
 from moorage.manifests.installation import (
+    SHADOW_CONFIGURATION,
     Installation,
     files_of,
     lease_of,
     shipped_configuration,
 )
 from moorage.manifests.objects import RBAC, new_object
-from moorage.manifests.permissions import cluster_permissions, rules
+from moorage.manifests.permissions import cluster_permissions, rules, shadow_permissions
 from moorage.scheduler.watched_kinds import needed_kinds
 
 _WRONG = 1
@@ -49,6 +50,7 @@ def print_manifests(
     reader: bool,
     emulated_version: str | None,
     feature_gates: list[str] | None,
+    shadow: bool,
 ) -> None:
     """Print the objects as YAML; exits with status 1 if anything given for them is wrong.
 
@@ -57,7 +59,10 @@ def print_manifests(
     try:
         version = emulated(emulated_version, feature_gates)
         where = str(config) if config else "--config"
-        document = shipped_configuration(read_document(config) if config else None, name, namespace, where)
+        given = read_document(config) if config else SHADOW_CONFIGURATION if shadow else None
+        document = shipped_configuration(given, name, namespace, where)
+        if shadow:
+            document["leaderElection"] = {"leaderElect": False}
         effective = parse_config(document, where, version)
         found = with_plugins(effective, plugin)
         profiles = Profiles(*found, Handle(version=version)).values()
@@ -68,12 +73,13 @@ def print_manifests(
             replicas,
             files_of(document, _plugin_files(plugin or [])),
             lease_of(effective),
-            cluster_permissions(profiles),
+            (shadow_permissions if shadow else cluster_permissions)(profiles),
             node,
             pod_monitor,
             memory,
             network_policy,
             _flags(emulated_version, feature_gates),
+            shadow,
         )
         check(installation, effective)
     except (InputError, RegistryError) as error:

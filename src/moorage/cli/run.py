@@ -26,6 +26,7 @@ from moorage.cli.run_options import (
     recording_path,
     remembered_attempts,
     serving_options,
+    shadow_options,
     slow_plugin_seconds,
     without_keys,
 )
@@ -126,6 +127,8 @@ def _prepared(flags: FlagValues, plugins: Sequence[NamedPlugin], version: Kubern
         flags.shown(),
         *remembered_attempts(flags),
         recording_path(flags, found.config),
+        shadow_options(flags, found.config),
+        flags.given("tie-seed"),
     )
     return _Prepared(options, found.registry)
 

@@ -310,7 +310,7 @@ GROUPS: Final = (
         ),
     ),
     Group(
-        "Attempts",
+        "Attempts and comparisons",
         (
             Flag(
                 "remembered-attempts",
@@ -329,6 +329,21 @@ GROUPS: Final = (
                 TEXT,
                 "",
                 "Write every attempt and every change of the cluster to this file, for `moorage replay`.",
+            ),
+            Flag(
+                "shadow",
+                SWITCH,
+                "false",
+                "Bind nothing: decide each pod when another scheduler binds it, and report where both agree.",
+            ),
+            Flag(
+                "shadow-report", TEXT, "", "With --shadow: append a line of JSON for each pod to this file."
+            ),
+            Flag(
+                "tie-seed",
+                WHOLE,
+                "0",
+                "Seed of the choice among equally good nodes; without it, another one each time.",
             ),
         ),
     ),

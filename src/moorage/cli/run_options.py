@@ -16,6 +16,7 @@ from moorage.api.quantity import parse_quantity
 from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.flags import FlagError, FlagValues
 from moorage.cli.logs import LogFormat, LoggingOptions
+from moorage.cli.shadow_table import shown_on_terminal
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.config.validation import validate
@@ -26,6 +27,7 @@ from moorage.emulation.kubernetes_version import (
     version_number,
 )
 from moorage.scheduler.endpoints import AccessOptions
+from moorage.scheduler.process import ShadowOptions
 from moorage.services.client_certificates import CertificateOptions, HeaderNames
 from moorage.services.metrics import MetricOptions
 from moorage.services.server_tls import TlsOptions, named_certificate
@@ -68,6 +70,8 @@ def configuration(flags: FlagValues, version: KubernetesVersion) -> SchedulerCon
     else:
         config = load_config(path, version)
     config = replace(config, leader_election=replace(config.leader_election, **_given(flags, _ELECTION)))
+    if flags.switch("shadow"):  # It writes nothing, and a lease would have to be written.
+        config = replace(config, leader_election=replace(config.leader_election, leader_elect=False))
     if problems := validate(config, version):
         raise ConfigError(problems)
     return config
@@ -228,6 +232,17 @@ def remembered_attempts(flags: FlagValues) -> tuple[int, int]:
     if (amount := parse_quantity(size).value) < 0:
         raise FlagError(f"--remembered-attempts-memory: {size} is less than nothing")
     return count, amount
+
+
+def shadow_options(flags: FlagValues, config: SchedulerConfiguration) -> ShadowOptions | None:
+    """What shadow mode reports; None without it."""
+    if not flags.switch("shadow"):
+        if flags.is_given("shadow-report"):
+            raise FlagError("--shadow-report: only with --shadow")
+        return None
+    if config.extenders:
+        raise FlagError("--shadow: extenders would be called for pods that others schedule; remove them")
+    return ShadowOptions(flags.path("shadow-report"), shown_on_terminal())
 
 
 def recording_path(flags: FlagValues, config: SchedulerConfiguration) -> Path | None:

@@ -22,6 +22,9 @@ ATTEMPTS_PATH: Final = "/moorage/v1/attempts/"
 QUEUE_PATH: Final = "/moorage/v1/queue"
 """Path of the queue; followed by a slash and a namespace, only the pods of that."""
 
+SHADOW_PATH: Final = "/moorage/v1/shadow"
+"""Path of the counts of shadow mode."""
+
 T = TypeVar("T")
 AttemptResult = Literal["Binding", "Scheduled", "Unschedulable", "SchedulerError"]
 """`Binding`: a node was chosen, and the pod is not bound yet."""

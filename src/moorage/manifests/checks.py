@@ -28,7 +28,8 @@ def check(installation: Installation, config: SchedulerConfiguration) -> None:
             "--replicas",
             f"{installation.replicas} replicas without leader election would race; say --replicas 1",
         )
-    if not installation.node and DEFAULT_SCHEDULER in (each.scheduler_name for each in config.profiles):
+    schedules_itself = not installation.node and not installation.is_shadow
+    if schedules_itself and DEFAULT_SCHEDULER in (each.scheduler_name for each in config.profiles):
         raise InputError(
             "--config",
             f"the profile {DEFAULT_SCHEDULER} would have to schedule its own pods, which is not possible "

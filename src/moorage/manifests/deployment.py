@@ -105,6 +105,8 @@ _TOLERATIONS: Final = (
 
 def _container(installation: Installation) -> Manifest:
     flags = [*(f"--plugin={FOLDER}/{name}" for name in installation.plugins), *installation.flags]
+    if installation.is_shadow:
+        flags.append("--shadow")
     return {
         "name": "scheduler",
         "image": installation.image,

@@ -13,6 +13,8 @@ from moorage.config.types import API_VERSION, KIND, SchedulerConfiguration
 from moorage.manifests.defaults import MEMORY_LIMIT
 
 CONFIG_FILE: Final = "config.yaml"
+SHADOW_CONFIGURATION: Final = {"apiVersion": API_VERSION, "kind": KIND}
+"""The default configuration: shadow mode has the profile of the cluster's scheduler."""
 
 
 class Lease(NamedTuple):
@@ -45,6 +47,8 @@ class Installation:
     has_network_policy: bool = True
     flags: Sequence[str] = ()
     """Further options of the process."""
+    is_shadow: bool = False
+    """Whether it only compares its decisions with those of the cluster's scheduler."""
 
     @property
     def plugins(self) -> list[str]:

@@ -38,6 +38,13 @@ _ALWAYS: Final = (
     *Permission.on(TOKEN_REVIEW, "create"),
     *Permission.on(SUBJECT_ACCESS_REVIEW, "create"),
 )
+_SHADOW: Final = (
+    *Permission.on(NODE, *_FOLLOW),
+    *Permission.on(POD, *_FOLLOW),
+    *Permission.on(TOKEN_REVIEW, "create"),
+    *Permission.on(SUBJECT_ACCESS_REVIEW, "create"),
+)
+"""Reviews are questions, and store nothing: without them, no metrics can be served."""
 _UNDECLARED: Final = {**DefaultPreemption.write_permissions, **DefaultBinder.write_permissions}
 """Write permissions of plugins that declare none, by extension point."""
 
@@ -45,12 +52,11 @@ _UNDECLARED: Final = {**DefaultPreemption.write_permissions, **DefaultBinder.wri
 def cluster_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
     """The permissions in all namespaces of a scheduler with these profiles."""
     frameworks = list(frameworks)
-    followed = [*needed_kinds(frameworks), *custom_kinds(frameworks).values()]
     wanted = [
         *_ALWAYS,
         *_of_groups(frameworks),
         *(each for framework in frameworks for each in _written(framework)),
-        *(each for kind in followed for each in Permission.on(kind, *_FOLLOW)),
+        *_followed(frameworks),
     ]
     return list(dict.fromkeys(wanted))
 
@@ -65,6 +71,17 @@ def _of_groups(frameworks: Sequence[Framework]) -> tuple[Permission, ...]:
     if any(framework.handle.pod_groups.is_enabled for framework in frameworks):
         return Permission.on(POD_GROUP, "patch", part="status")
     return Permission.on(POD_GROUP, "get")
+
+
+def shadow_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
+    """The permissions in all namespaces of a scheduler in shadow mode: it only reads."""
+    frameworks = list(frameworks)
+    return list(dict.fromkeys([*_SHADOW, *_followed(frameworks)]))
+
+
+def _followed(frameworks: Sequence[Framework]) -> Iterator[Permission]:
+    for kind in (*needed_kinds(frameworks), *custom_kinds(frameworks).values()):
+        yield from Permission.on(kind, *_FOLLOW)
 
 
 def _written(framework: Framework) -> Iterator[Permission]:

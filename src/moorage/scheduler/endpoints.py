@@ -23,8 +23,9 @@ from moorage.http.transport import Request, Response
 from moorage.klog import Logger
 from moorage.scheduler.attempt_history import AttemptHistory
 from moorage.scheduler.debugging import cache_view, differences, queue_view
-from moorage.scheduler.inspection import inspection_routes
+from moorage.scheduler.inspection import inspection_routes, shadow_routes
 from moorage.scheduler.scheduler import Scheduler
+from moorage.scheduler.shadow.report import ShadowReport
 from moorage.services import responses
 from moorage.services.client_certificates import CertificateOptions, ClientCertificates
 from moorage.services.cpu_profile import profile_routes
@@ -139,11 +140,13 @@ def scheduler_routes(
     handlers: LoopHandlers,
     clock: Clock,
     history: AttemptHistory | None,
+    report: ShadowReport | None,
 ) -> dict[str, Handler]:
     """Metrics, the configuration in force, the scheduler's cache, queue and attempts, and CPU profiles.
 
     handlers: runs handlers that read the scheduler's state in the scheduler's loop.
     history: the remembered attempts; None: none are.
+    report: the counts of shadow mode; None: this is not shadow mode.
     """
     shown = metric_routes(metrics, scheduler.pods, is_leading)
     all_metrics = shown["/metrics"]
@@ -168,6 +171,7 @@ def scheduler_routes(
         "/debug/cache": cache,
         "/debug/queue": queue,
         **inspection_routes(scheduler.queue, history, clock),
+        **({} if report is None else shadow_routes(report)),
         **(profile_routes(clock) if config().enable_profiling else {}),
     }
     return {

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, unquote
 from moorage.client.scheduler_api import (
     ATTEMPTS_PATH,
     QUEUE_PATH,
+    SHADOW_PATH,
     AttemptList,
     AwaitedEvents,
     QueueEntry,
@@ -21,6 +22,7 @@ from moorage.queue.cluster_events import Action, ClusterEvent
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, SchedulingQueue
 from moorage.scheduler.attempt_history import AttemptHistory
+from moorage.scheduler.shadow.report import ShadowReport
 from moorage.services import responses
 from moorage.services.responses import Handler
 
@@ -48,6 +50,15 @@ def inspection_routes(
 
     routes: dict[str, Handler] = {QUEUE_PATH: waiting, f"{QUEUE_PATH}/": waiting}
     return routes if history is None else {**routes, ATTEMPTS_PATH: attempts}
+
+
+def shadow_routes(report: ShadowReport) -> dict[str, Handler]:
+    """The counts of shadow mode."""
+
+    async def status(request: Request) -> Response:
+        return responses.document(report.status)
+
+    return {SHADOW_PATH: status}
 
 
 def queue_entries(

@@ -52,6 +52,8 @@ from moorage.scheduler.observers import MetricsObserver, Observer, Observers, re
 from moorage.scheduler.recorder import Recorder
 from moorage.scheduler.recording_file import RecordingFile
 from moorage.scheduler.scheduler import Scheduler
+from moorage.scheduler.shadow.report import ShadowReport, ShadowStatus
+from moorage.scheduler.shadow.scheduler import ShadowScheduler
 from moorage.services.election_thread import ElectionThread
 from moorage.services.health import election_check, health_routes, loop_check, shutdown_check, sync_check
 from moorage.services.leader_election import LeaderElector, new_identity
@@ -75,6 +77,16 @@ _GATHER_EVENTS_SECONDS: Final = 0.016
 """Batch window for events, in seconds: batched writes cost half as much, and people read events."""
 
 Reload = Callable[[], DiscoveredPlugins]
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowOptions:
+    """What shadow mode reports, and where."""
+
+    report: Path | None = None
+    """The file to which a line is appended for each pod."""
+    show: Callable[[ShadowStatus, bool], None] = lambda status, is_final: None
+    """Called each second, and at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,10 @@ class RunOptions:
     """Size of all remembered attempts."""
     record: Path | None = None
     """The file to which attempts are recorded, with all changes of the cluster."""
+    shadow: ShadowOptions | None = None
+    """Whether to compare decisions with another scheduler's, and bind nothing."""
+    seed: int | None = None
+    """Seed of the choice among equally good nodes."""
 
 
 class LiveScheduler:
@@ -119,7 +135,7 @@ class LiveScheduler:
         self._started = utc_now()
         self._metrics = Metrics(options=options.metrics, version=options.version)
         self._clock = LoopClock()
-        self._random = Random()
+        self._random = Random(options.seed)
         self._access = server_access(options)
         self._plugin = MeasuredPlugin(self._metrics)
         if isinstance(self._access.credentials, ExecCredentials):
@@ -128,6 +144,8 @@ class LiveScheduler:
         self._registry = registry
         self._history = self._new_history()
         self._recorder = self._new_recorder()
+        shadow = options.shadow
+        self._report = None if shadow is None else ShadowReport(self._metrics, shadow.report)
         self._leads = asyncio.Event()
         self._ending = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
@@ -138,7 +156,7 @@ class LiveScheduler:
     def _new_history(self) -> AttemptHistory | None:
         """None if attempts are not to be remembered, or cannot be read because nothing is served."""
         options = self._options
-        if options.serving is None or options.max_attempts_of_pod <= 0:
+        if options.serving is None or options.max_attempts_of_pod <= 0 or options.shadow is not None:
             return None
         return AttemptHistory(
             self._clock, max_attempts=options.max_attempts_of_pod, max_bytes=options.max_attempt_bytes
@@ -148,7 +166,8 @@ class LiveScheduler:
         options = self._options
         if options.record is None:
             return None
-        reference = f"moorage {__version__}, as kube-scheduler v{options.version.number}"
+        whose = "moorage" if options.shadow is None else "another scheduler, seen by moorage"
+        reference = f"{whose} {__version__}, as kube-scheduler v{options.version.number}"
         return Recorder(RecordingFile(options.record, options.config, options.version, reference))
 
     async def run(self) -> None:
@@ -158,19 +177,7 @@ class LiveScheduler:
             self._connected("scheduler-events", _GATHER_EVENTS_SECONDS) as events_client,
             AsyncExitStack() as serving,
         ):
-            scheduler = Scheduler(
-                client,
-                self.config,
-                self._registry,
-                self._clock,
-                self._random,
-                socket.gethostname(),
-                events_client=events_client,
-                observer=self._observer(),
-                max_unschedulable_seconds=self._options.max_unschedulable_seconds,
-                slow_plugin_seconds=self._options.slow_plugin_seconds,
-                version=self._options.version,
-            )
+            scheduler = self._new_scheduler(client, events_client)
             self._listen_to_signals(scheduler, client)
             watchdog = LoopWatchdog(
                 _stall_seconds(self.config.leader_election),
@@ -187,16 +194,45 @@ class LiveScheduler:
                 await self._lead_and_schedule(scheduler)
             finally:
                 settling.cancel()
+                self._show_report(is_final=True)
+                if self._report is not None:
+                    self._report.close()
+                if self._recorder is not None:
+                    self._recorder.close()
+
+    def _new_scheduler(self, client: Client, events_client: Client) -> Scheduler:
+        make: Callable[..., Scheduler] = Scheduler
+        if self._report is not None:
+            make = partial(ShadowScheduler, report=self._report, recorder=self._recorder)
+        return make(
+            client,
+            self.config,
+            self._registry,
+            self._clock,
+            self._random,
+            socket.gethostname(),
+            events_client=events_client,
+            observer=self._observer(),
+            max_unschedulable_seconds=self._options.max_unschedulable_seconds,
+            slow_plugin_seconds=self._options.slow_plugin_seconds,
+            version=self._options.version,
+        )
 
     def _observer(self) -> Observer:
         metrics = MetricsObserver(self._metrics)
-        others = [each for each in (self._history, self._recorder) if each is not None]
+        attempts = (self._history, self._recorder) if self._report is None else ()
+        others = [each for each in attempts if each is not None]
         return Observers(metrics, *others) if others else metrics
 
     async def _settle_metrics(self) -> None:
         while True:
             await sleep(self._clock, _SETTLE_SECONDS)
             self._metrics.settle()
+            self._show_report()
+
+    def _show_report(self, *, is_final: bool = False) -> None:
+        if self._report is not None and self._options.shadow is not None:
+            self._options.shadow.show(self._report.status, is_final)
 
     async def _lead_and_schedule(self, scheduler: Scheduler) -> None:
         scheduling = asyncio.ensure_future(self._schedule(scheduler))
@@ -321,6 +357,7 @@ class LiveScheduler:
                 LoopHandlers(self._loop, watchdog),
                 self._clock,
                 self._history,
+                self._report,
             ),
         }
         return {**routes, **page_routes(self._options.version, self._options.flags, [*routes], self._started)}

@@ -6,7 +6,7 @@ order: that of the scheduler's loop. A replay therefore decides in the state in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -42,9 +42,18 @@ class Recorder(Observer):
 
     def observe_informers(self, informers: Sequence[Informer[Any]]) -> None:
         """Record the changes of these informers."""
+        self.follow(informers)
         for informer in informers:
-            self._informers.append(informer)
-            informer.listeners.append(self._changed)
+            informer.listeners.append(self.changed)
+
+    def follow(self, informers: Sequence[Informer[Any]]) -> None:
+        """The cluster is what these informers have; their changes are reported to `changed`."""
+        self._informers += informers
+
+    def begin(self) -> None:
+        """Record the cluster before the first attempt."""
+        if self._file is not None and not self._file.has_begun:
+            self._write(lambda file: file.begin(self._objects()))
 
     def decided(self, queued: QueuedPod, decision: Decision) -> None:
         """Record an attempt."""
@@ -66,16 +75,17 @@ class Recorder(Observer):
 
     def record(self, pod: Pod, expect: Manifest) -> None:
         """Record an attempt, after the changes since the last one."""
+        self.begin()
+        steps = [*_steps(self._changes), {"pod": recorded_object(pod), "expect": expect}]
+        self._changes.clear()
+        self._write(lambda file: file.add(*steps))
+
+    def _write(self, write: Callable[[RecordingFile], None]) -> None:
+        """Write to the file; recording ends if that fails."""
         if self._file is None:
             return
         try:
-            if not self._file.has_begun:
-                self._file.begin(self._objects())
-                self._changes.clear()
-            for step in _steps(self._changes):
-                self._file.add(step)
-            self._changes.clear()
-            self._file.add({"pod": recorded_object(pod), "expect": expect})
+            write(self._file)
         except OSError as error:
             log.error(error.strerror or error, "Failed to write the recording; recording has ended")
             self.close()
@@ -91,7 +101,8 @@ class Recorder(Observer):
         objects = (obj for informer in self._informers for obj in informer.objects.values())
         return (obj for obj in objects if not isinstance(obj, _UNKNOWN_TYPES) and _counts(obj))
 
-    def _changed(self, type: EventType, obj: Object, before: Object | None) -> None:
+    def changed(self, type: EventType, obj: Object, before: Object | None) -> None:
+        """An object was added, updated or deleted."""
         if self._file is None or not self._file.has_begun or isinstance(obj, _UNKNOWN_TYPES):
             return
         if type == "DELETED":

@@ -70,12 +70,14 @@ class RecordingFile:
         self._file.write(head.removesuffix(b"}") + b',"steps":[' + _END)
         self._file.flush()
 
-    def add(self, step: Mapping[str, Any]) -> None:
-        """Write a step; OSError if that fails."""
+    def add(self, *steps: Mapping[str, Any]) -> None:
+        """Write steps; OSError if that fails."""
         self._file.seek(-len(_END), 2)
-        self._file.write(self._separator + b"\n" + _encode(step) + _END)
+        for step in steps:
+            self._file.write(self._separator + b"\n" + _encode(step))
+            self._separator = b","
+        self._file.write(_END)
         self._file.flush()
-        self._separator = b","
 
     def close(self) -> None:
         """Close the file."""

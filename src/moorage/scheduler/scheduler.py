@@ -123,7 +123,7 @@ class Scheduler:
         self._wakeup = asyncio.Event()
         self.queue.changed = self._wakeup.set
         self._flusher = Flusher(self.queue, clock)
-        self._handlers = EventHandlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
+        self._handlers = self._new_handlers(pre_binding)
         self._informers = SchedulerInformers(
             client,
             clock,
@@ -218,6 +218,9 @@ class Scheduler:
             self._observer,
             has_placements=version.features.topology_aware_workload_scheduling,
         )
+
+    def _new_handlers(self, pre_binding: PreBinding) -> EventHandlers:
+        return EventHandlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)
 
     def _new_engine(self, config: SchedulerConfiguration) -> Engine:
         return Engine(config.percentage_of_nodes_to_score, self._random.getrandbits(32))

@@ -259,6 +259,8 @@ class Metrics:
         self.feature_enabled = number("kubernetes_feature_enabled")
         self.plugin_result_cache = number("moorage_plugin_result_cache_total")
         self.slow_plugin_calls = number("moorage_slow_plugin_calls_total")
+        self.shadow_pods = number("moorage_shadow_pods_total")
+        self.shadow_differences = number("moorage_shadow_differences_total")
 
     def _add_access(self, section: _Section) -> None:
         """Authentication and authorization of the scheduler's own server."""

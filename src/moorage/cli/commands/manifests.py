@@ -57,6 +57,14 @@ def manifests(
     ] = True,
     emulated_version: EmulatedVersion = None,
     feature_gates: FeatureGateFlags = None,
+    shadow: Annotated[
+        bool,
+        typer.Option(
+            "--shadow",
+            help="Run it in shadow mode, with permissions to read only: it compares its decisions with those "
+            "of the cluster's scheduler. Say --replicas 1.",
+        ),
+    ] = False,
 ) -> None:
     """Print what puts a scheduler into a cluster: account, roles, NetworkPolicy, Deployment, PodMonitor."""
     from moorage.cli.manifests import print_manifests
@@ -75,4 +83,5 @@ def manifests(
         emulated_version=emulated_version,
         feature_gates=feature_gates,
         reader=reader,
+        shadow=shadow,
     )

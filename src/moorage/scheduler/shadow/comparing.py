@@ -1,0 +1,109 @@
+"""A decision of ours beside the node that another scheduler chose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from moorage.engine.decision import Decision
+from moorage.framework.runtime.framework import Framework
+from moorage.scheduler.shadow.report import Comparison, ComparisonResult, template_of
+from moorage.scheduler.shadow.weights import Factors, WeightEvidence, winning_factors
+
+
+class Explanation(NamedTuple):
+    """The plugin that explains a difference, and how."""
+
+    plugin: str
+    reason: str
+
+
+def result_of(decision: Decision, node: str) -> ComparisonResult:
+    """Whether a decision agrees with the choice of a node."""
+    if decision.node == node:
+        return "same"
+    return "tie" if decision.node is not None and node in decision.best() else "different"
+
+
+def compare(
+    decision: Decision,
+    node: str,
+    framework: Framework,
+    evidence: WeightEvidence,
+    time: datetime,
+    *,
+    reordered: bool = False,
+) -> Comparison:
+    """Compare a decision with the choice of a node; what that tells of weights is added to the evidence."""
+    pod, scores = decision.pod, decision.scores
+    result = result_of(decision, node)
+    names = decision.feasible.names if scores is not None else []
+    is_scored = node in names
+    factors: Mapping[str, Factors] = {}
+    if scores is not None and is_scored:
+        factors = winning_factors(scores, names.index(node))
+        evidence.add(factors, scores.by_plugin, is_different=result == "different")
+    made = Comparison(
+        time=time,
+        pod=pod.key,
+        uid=pod.uid,
+        profile=pod.spec.scheduler_name,
+        template=template_of(pod),
+        result=result,
+        node=node,
+        ours=decision.node or "",
+        reordered=reordered,
+    )
+    if result != "different":
+        return made
+    explanation = (
+        _by_weight(factors, evidence, framework)
+        if is_scored and decision.node is not None
+        else _by_rejection(decision, node)
+    )
+    fields = {name: getattr(made, name) for name in made.__struct_fields__}
+    fields.update(explanation._asdict())
+    if scores is not None and is_scored and decision.node is not None:
+        theirs, ours = names.index(node), names.index(decision.node)
+        fields["totals"] = (int(scores.totals[theirs]), int(scores.totals[ours]))
+        fields["scores"] = {
+            plugin: (int(points[theirs]), int(points[ours]))
+            for plugin, points in scores.by_plugin.items()
+            if points[theirs] != points[ours]
+        }
+    return Comparison(**fields)
+
+
+def _by_rejection(decision: Decision, node: str) -> Explanation:
+    """We would not have used the node: the plugin that rejects it."""
+    row = decision.feasible.snapshot.row_of.get(node)
+    if row is None:
+        return Explanation("", f"node {node} is not known")
+    refusal = decision.diagnosis.of(row)
+    if refusal is not None:
+        return Explanation(refusal.plugin, f"rejects {node}: {', '.join(refusal.reason.texts)}")
+    status = decision.diagnosis.pre_filter or decision.diagnosis.left_out
+    if status is not None:
+        return Explanation(status.plugin, f"rejects {node}: {status.message}")
+    return Explanation("", decision.message or f"{node} was not among the nodes that were searched")
+
+
+def _by_weight(factors: Mapping[str, Factors], evidence: WeightEvidence, framework: Framework) -> Explanation:
+    """Both nodes are feasible: the plugin that has another weight."""
+    plugin = evidence.explain(factors)
+    if not plugin:
+        return Explanation("", "no other weight of a single plugin explains it")
+    weight = next(call.weight for call in framework.at("score") if call.plugin == plugin)
+    interval = evidence.consistent(plugin) or factors[plugin]
+    if interval.highest < 0:
+        return Explanation(plugin, f"prefers other nodes: weight {weight} would have to be negative")
+    return Explanation(plugin, f"has weight {_range(interval, weight)} there, and {weight} here")
+
+
+def _range(interval: Factors, weight: int) -> str:
+    lowest, highest = max(interval.lowest, 0.0) * weight, interval.highest * weight
+    if math.isinf(highest):
+        return f"{lowest:.3g} or more"
+    return f"{lowest:.3g} to {highest:.3g}" if lowest > 0 else f"{highest:.3g} or less"
