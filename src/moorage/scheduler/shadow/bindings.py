@@ -10,6 +10,7 @@ preemption do count: those come with a condition.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, Final
@@ -32,6 +33,8 @@ from moorage.scheduler.event_handlers import EventHandlers
 
 HOLD_SECONDS: Final = 1.0
 """Longest time that a binding waits for those of pods that come before it, in seconds."""
+
+_MAX_DELETED: Final = 64
 
 Change = tuple[EventType, Object, Object | None]
 Listener = Callable[[EventType, Object, Object | None], None]
@@ -73,6 +76,8 @@ class ShadowHandlers(EventHandlers):
         self._order = PodHeap(sort_key)
         """The pods of held bindings."""
         self._reserved = ReservedObjects(self._cache)
+        self._recently_deleted: deque[tuple[float, Pod]] = deque(maxlen=_MAX_DELETED)
+        """The pods that were deleted from nodes last, and when."""
         self._expected: set[str] = set()
         """Uids of pods whose nomination only announces their binding."""
 
@@ -93,6 +98,8 @@ class ShadowHandlers(EventHandlers):
             assert old is not None
             self._hold(old, obj)
             return
+        if is_gone and (counted := self._cache.pod(obj.uid)) is not None:
+            self._recently_deleted.append((self.clock.now(), counted))
         self._follow_pending(obj, old, is_gone=is_gone)
         super().pod(type, obj, before)
         self.applied(type, obj, before)
@@ -172,6 +179,10 @@ class ShadowHandlers(EventHandlers):
         for change in self._reserved.release(uid):
             super().other(*change)
             self.applied(*change)
+
+    def deleted_since(self, time: float) -> list[Pod]:
+        """The pods that were deleted from nodes, last ones first."""
+        return [pod for when, pod in reversed(self._recently_deleted) if when >= time]
 
     def held_bindings(self) -> Iterator[Pod]:
         """The pods of held bindings, in the order in which they are decided."""

@@ -107,39 +107,38 @@ class ShadowScheduler(Scheduler):
         return decision
 
     def _reordered(self, framework: Framework, pod: Pod, node: str, now: float) -> Decision | None:
-        """A decision that agrees, if bindings of the same moment were decided in another order."""
+        """A decision that agrees, if bindings and deletions of the same moment came in another order."""
         while self._recent and now - self._recent[0][0] > HOLD_SECONDS:
             self._recent.popleft()
         recent = (self.cache.pod(uid) for _, uid in reversed(self._recent))
-        later = [each for each in recent if each is not None][:_MAX_REORDERED]
-        earlier = list(self._bindings.held_bindings())[:_MAX_REORDERED]
-        without = self._without(later, framework, pod, node)
-        return without or self._with(earlier, framework, pod, node)
+        decided = [each for each in recent if each is not None][:_MAX_REORDERED]
+        deleted = self._bindings.deleted_since(now - HOLD_SECONDS)[:_MAX_REORDERED]
+        held = list(self._bindings.held_bindings())[:_MAX_REORDERED]
+        for removed, added in ((decided, []), ([], deleted), ([], held)):
+            decision = self._decision_with(removed, added, framework, pod, node)
+            if decision is not None:
+                return decision
+        return None
 
-    def _without(self, others: list[Pod], framework: Framework, pod: Pod, node: str) -> Decision | None:
-        removed: list[Pod] = []
+    def _decision_with(
+        self, removed: list[Pod], added: list[Pod], framework: Framework, pod: Pod, node: str
+    ) -> Decision | None:
+        """A decision that agrees with one or more pods removed from the cache, or added to it, in turn."""
+        done: list[Pod] = []
         try:
-            for other in others:
-                self.cache.remove_pod(other)
-                removed.append(other)
+            for other in removed or added:
+                self._set(other, is_there=bool(added))
+                done.append(other)
                 decision = self._decision(self._plain_engine, framework, pod)
                 if result_of(decision, node) != "different":
                     return decision
         finally:
-            for other in reversed(removed):
-                self.cache.put_pod(other)
+            for other in reversed(done):
+                self._set(other, is_there=bool(removed))
         return None
 
-    def _with(self, others: list[Pod], framework: Framework, pod: Pod, node: str) -> Decision | None:
-        added: list[Pod] = []
-        try:
-            for other in others:
-                self.cache.put_pod(other)
-                added.append(other)
-                decision = self._decision(self._plain_engine, framework, pod)
-                if result_of(decision, node) != "different":
-                    return decision
-        finally:
-            for other in added:
-                self.cache.remove_pod(other)
-        return None
+    def _set(self, pod: Pod, *, is_there: bool) -> None:
+        if is_there:
+            self.cache.put_pod(pod)
+        else:
+            self.cache.remove_pod(pod)
