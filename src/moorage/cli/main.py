@@ -55,6 +55,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.queue:queue",
         "Show which pods a running scheduler has in its queue: why, since when, and what would wake them.",
     ),
+    "record": (
+        "moorage.cli.commands.record:record",
+        "Write a recording of the attempts in a scheduler's log, with the cluster as it is now.",
+    ),
     "replay": (
         "moorage.cli.commands.replay:replay",
         "Make the decisions of recordings again and compare feasible nodes, every score and every message.",

@@ -145,6 +145,8 @@ def expectation(decision: Decision) -> Manifest:
         "message": decision.message or None,
     }
     arranged = decision.post_filter
+    if decision.node is None:
+        expect["victims"] = []
     if arranged is not None and arranged.nominated_node is not None:
         evicted = arranged.tied().get(arranged.nominated_node, ())
         expect["nominated"] = arranged.nominated_node

@@ -176,7 +176,7 @@ class Replay:
                     yield differ("nominated", expect.nominated, arranged.nominated_node)
                 elif (ours := _keys(tied.get(expect.nominated, ()))) != _sorted(expect.victims):
                     yield differ("victims", _sorted(expect.victims), ours, expect.nominated)
-            elif arranged.nominated_node:
+            elif arranged.nominated_node and expect.victims is not None:
                 yield differ("nominated", expect.nominated, arranged.nominated_node)
         if expect.nominated is not None:
             self.cluster.cache.nominations.put(step.pod, expect.nominated)
