@@ -89,7 +89,7 @@ class Observers(Observer):
     def __init__(self, first: Observer, *others: Observer) -> None:
         super().__init__(first.queue)
         self._first = first
-        every = (first, *others)
+        self._every = every = (first, *others)
         self._informers = [each.observe_informers for each in every if _has(each, "observe_informers")]
         self._begins = [each.begins for each in every if _has(each, "begins")]
         self._preempted = [each.preempted for each in every if _has(each, "preempted")]
@@ -112,10 +112,10 @@ class Observers(Observer):
         for observe in self._begins:
             observe(queued)
 
-    def preempted(self, succeeded: bool, seconds: float) -> None:
+    def preempted(self, eviction: EvictPods, succeeded: bool, seconds: float) -> None:
         """Preemption has evicted its victims, or failed to."""
         for observe in self._preempted:
-            observe(succeeded, seconds)
+            observe(eviction, succeeded, seconds)
 
     def decided(self, queued: QueuedPod, decision: Decision) -> None:
         """The scheduling cycle found a node for a pod, or none."""
@@ -136,6 +136,46 @@ class Observers(Observer):
         """An attempt failed: `Unschedulable` or `SchedulerError`."""
         for observe in self._failed:
             observe(queued, reason, message)
+
+    def group_begins(self) -> None:
+        """A group's attempt begins."""
+        for each in self._every:
+            each.group_begins()
+
+    def group_decided(self, decision: GroupDecision) -> None:
+        """The cycle found nodes for a group, or none."""
+        for each in self._every:
+            each.group_decided(decision)
+
+    def member_began(self, queued: QueuedPod, seconds: float) -> None:
+        """A member goes on to be bound, or fails."""
+        for each in self._every:
+            each.member_began(queued, seconds)
+
+    def group_ended(self, queued: QueuedGroup, decision: GroupDecision) -> None:
+        """A group's attempt ended."""
+        for each in self._every:
+            each.group_ended(queued, decision)
+
+    def member_tried(self, seconds: float) -> None:
+        """A node was looked for, for a member."""
+        for each in self._every:
+            each.member_tried(seconds)
+
+    def group_algorithm_ended(self) -> None:
+        """Nodes were looked for, for all members."""
+        for each in self._every:
+            each.group_algorithm_ended()
+
+    def placements_generated(self, profile: str, count: int) -> None:
+        """A PodGroup has placements."""
+        for each in self._every:
+            each.placements_generated(profile, count)
+
+    def placement_evaluated(self, profile: str, *, is_feasible: bool, seconds: float) -> None:
+        """A placement was tried for a PodGroup."""
+        for each in self._every:
+            each.placement_evaluated(profile, is_feasible=is_feasible, seconds=seconds)
 
 
 def _has(observer: Observer, name: str) -> bool:

@@ -72,7 +72,7 @@ class ShadowHandlers(EventHandlers):
         self._numbers = count()
         self._undecided = PodHeap(sort_key)
         """Pods that the other scheduler has not attempted yet."""
-        self._held: dict[str, _Held] = {}
+        self._held_bindings: dict[str, _Held] = {}
         self._order = PodHeap(sort_key)
         """The pods of held bindings."""
         self._reserved = ReservedObjects(self._cache)
@@ -85,7 +85,7 @@ class ShadowHandlers(EventHandlers):
         """A pod was added, updated or deleted."""
         assert isinstance(obj, Pod)
         obj, before = self._without_expectation(obj, before)
-        held = self._held.get(obj.uid)
+        held = self._held_bindings.get(obj.uid)
         is_gone = type == "DELETED" or obj.finished
         if held is not None and not is_gone:
             held.bound = obj
@@ -149,16 +149,16 @@ class ShadowHandlers(EventHandlers):
 
     def _hold(self, pending: Pod, bound: Pod) -> None:
         queued = self._undecided.remove(bound.uid) or QueuedPod(pending, float(next(self._numbers)))
-        self._held[bound.uid] = _Held(queued, pending, bound, self.clock.now())
+        self._held_bindings[bound.uid] = _Held(queued, pending, bound, self.clock.now())
         self._order.put(queued)
         self.drain()
-        if bound.uid in self._held:
+        if bound.uid in self._held_bindings:
             self.clock.call_later(HOLD_SECONDS, self.drain)
 
     def drain(self) -> None:
         """Decide the pods of held bindings that need not wait any more."""
         while (first := self._order.first()) is not None:
-            held = self._held[first.uid]
+            held = self._held_bindings[first.uid]
             earlier = self._undecided.first()
             waits = earlier is not None and self.sort_key(earlier) < self.sort_key(first)
             if waits and self.clock.now() - held.since < HOLD_SECONDS:
@@ -168,7 +168,7 @@ class ShadowHandlers(EventHandlers):
     def _settle(self, held: _Held) -> None:
         """Decide the pod of a binding, and apply the binding."""
         uid = held.bound.uid
-        del self._held[uid]
+        del self._held_bindings[uid]
         self._order.remove(uid)
         self.decide(held.pending, held.bound.spec.node_name)
         self._release(uid)
@@ -186,7 +186,7 @@ class ShadowHandlers(EventHandlers):
 
     def held_bindings(self) -> Iterator[Pod]:
         """The pods of held bindings, in the order in which they are decided."""
-        return (self._held[queued.uid].bound for queued in self._order.in_order())
+        return (self._held_bindings[queued.uid].bound for queued in self._order.in_order())
 
 
 def _unnominated(pod: Pod) -> Pod:
@@ -214,7 +214,7 @@ class ReservedObjects:
         """Uids of pending pods by the volume claims that they use."""
         self._pending: dict[str, list[tuple[str, str]]] = {}
         """The volume claims of pending pods by uid."""
-        self._held: dict[str, dict[tuple[type[Object], str], Change]] = {}
+        self._held_bindings: dict[str, dict[tuple[type[Object], str], Change]] = {}
         """Held changes by the uid of the pod, then by object."""
         self._holder: dict[tuple[type[Object], str], str] = {}
 
@@ -236,8 +236,8 @@ class ReservedObjects:
         uid = self._holder.get(key) or self._reserved_for(obj)
         if uid is None or uid not in self._pending:
             return False
-        known = self._held.setdefault(uid, {}).get(key)
-        self._held[uid][key] = (type, obj, before if known is None else known[2])
+        known = self._held_bindings.setdefault(uid, {}).get(key)
+        self._held_bindings[uid][key] = (type, obj, before if known is None else known[2])
         self._holder[key] = uid
         return True
 
@@ -246,7 +246,7 @@ class ReservedObjects:
         for claim in self._pending.pop(uid, ()):
             if self._users.get(claim) == uid:
                 del self._users[claim]
-        held = self._held.pop(uid, {})
+        held = self._held_bindings.pop(uid, {})
         for key in held:
             del self._holder[key]
         return list(held.values())
