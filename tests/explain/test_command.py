@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from moorage.explain.cluster_reader import read_cluster, read_pod
 from moorage.http.transport import Request, Response
 from tests.builders import HOSTNAME, Manifest, node, pod
 from tests.manifests.printing import printed
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def run(*arguments: object) -> Result:
@@ -143,3 +146,8 @@ def test_the_role_allows_what_is_read_and_nothing_else() -> None:
     }
     assert {(kind.group, kind.plural) for kind in (NODE, POD, SERVICE, RESOURCE_SLICE)} <= allowed
     assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list"}
+
+
+def test_kubectl_finds_the_command() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["kubectl-moorage"] == scripts["moorage"]

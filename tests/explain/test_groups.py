@@ -49,7 +49,8 @@ def test_the_member_that_fails_is_named(tmp_path: Path) -> None:
 def test_a_group_without_enough_members(tmp_path: Path) -> None:
     document = explained(tmp_path, SMALL, group(3), member(0))
     assert not document["group"]["scheduled"]
-    assert "minimum" in document["group"]["message"] or "waiting" in document["group"]["message"]
+    waiting = "waiting for minCount pods from a gang to appear in scheduling queue"
+    assert document["group"]["message"] == waiting
 
 
 def test_a_group_that_fits(tmp_path: Path) -> None:

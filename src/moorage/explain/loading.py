@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +27,8 @@ from moorage.scheduler.watched_kinds import needed_kinds
 from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
 
-_encode = msgspec.msgpack.Encoder(enc_hook=int).encode
+_encode: Final = msgspec.msgpack.Encoder(enc_hook=int).encode
+"""Parts of a spec as a key; quantities are integers."""
 
 NewCluster = Callable[[KubernetesVersion | None], SimulatedCluster]
 """Makes an empty cluster with the profiles to evaluate; None: of the default version."""
