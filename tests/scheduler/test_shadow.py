@@ -17,6 +17,7 @@ from moorage.emulation.kubernetes_version import V1_36
 from moorage.plugins import default_registry
 from moorage.scheduler.recorder import Recorder
 from moorage.scheduler.recording_file import RecordingFile
+from moorage.scheduler.shadow.bindings import ShadowHandlers
 from moorage.scheduler.shadow.report import Agreement, ShadowReport
 from moorage.scheduler.shadow.scheduler import ShadowScheduler
 from moorage.services.metrics import Metrics
@@ -187,3 +188,35 @@ def test_bindings_of_one_moment_are_decided_in_the_order_of_the_queue(
     assert agreement.same == len(lines) > 15
     names = [line["pod"] for line in lines]
     assert names == sorted(names)
+
+
+@pytest.mark.parametrize("follows_deletions", [True, False])
+def test_pods_that_are_deleted_before_a_binding_arrives_count_in_its_decision(
+    follows_deletions: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without following deletions, the decision would differ: the nodes are free again."""
+    if not follows_deletions:
+        monkeypatch.setattr(ShadowHandlers, "deleted_since", lambda handlers, time: [])
+    report = ShadowReport(Metrics(), tmp_path / "report")
+
+    async def run() -> None:
+        async with staged(recorded("resources")) as stage:
+            shadow(stage, report, seed=1)
+            await stage.settles()
+            stage.scheduler()
+            *first, last = [step.pod for step in stage.recording.pods()][:20]
+            stage.put(first)
+            await stage.settles()
+            held = Reordered(stage.store.bind, Random(3))
+            monkeypatch.setattr(stage.store, "bind", held)
+            stage.put([last])
+            await stage.settles()
+            stage.remove(first[:8])
+            held.flush()
+            await stage.settles()
+        report.close()
+
+    asyncio.run(run())
+    line = json.loads((tmp_path / "report").read_text().splitlines()[-1])
+    assert (line["result"] != "different") is follows_deletions
+    assert line.get("reordered", False) is follows_deletions
