@@ -111,7 +111,7 @@ def test_arguments_for_a_plugin_without_any() -> None:
 
 def test_an_unknown_plugin_is_named_with_those_there_are() -> None:
     profile = Profile(plugins=Plugins(filter=PluginSet(enabled=(PluginRef(name="Nope"),))))
-    with pytest.raises(RegistryError, match="there is no plugin Nope; known are DefaultBinder"):
+    with pytest.raises(RegistryError, match="there is no plugin Nope; known are Coscheduling, DefaultBinder"):
         Framework(default_profile(profile), default_registry())
 
 
