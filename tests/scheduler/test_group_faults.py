@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from random import Random
 
 import pytest
@@ -12,7 +13,8 @@ from tests.client.faults import Faults, FaultyTransport
 from tests.scheduler.running import SchedulerHarness, in_harness
 from tests.scheduler.test_groups import Groups
 
-SEEDS = 200
+SEEDS = int(os.environ.get("MOORAGE_GROUP_SEEDS", "60"))
+"""How many interleavings are tried: as many as there is time for; 200 and more now and then."""
 GANG = 3
 FAULTS = Faults(
     unreachable=0.05,
