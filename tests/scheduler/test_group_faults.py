@@ -13,7 +13,7 @@ from tests.client.faults import Faults, FaultyTransport
 from tests.scheduler.running import SchedulerHarness, in_harness
 from tests.scheduler.test_groups import Groups
 
-SEEDS = int(os.environ.get("MOORAGE_GROUP_SEEDS", "60"))
+SEEDS = int(os.environ.get("MOORAGE_GROUP_SEEDS", "20"))
 """How many interleavings are tried: as many as there is time for; 200 and more now and then."""
 GANG = 3
 FAULTS = Faults(
