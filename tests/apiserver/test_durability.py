@@ -63,10 +63,9 @@ class Writer(threading.Thread):
                 for step in range(1_000_000):
                     self._write(core, step)
                     self._counted.release()
-            except (HTTPError, OSError):
-                return
             except BaseException as error:
-                self.failure = error
+                if not _is_connection_lost(error):
+                    self.failure = error
 
     def _write(self, core: client.CoreV1Api, step: int) -> None:
         objects = self.acknowledged.objects
@@ -90,6 +89,18 @@ class Writer(threading.Thread):
             core.delete_namespaced_config_map(name, "default")
             objects[name] = None
         self.acknowledged.unsure = ""
+
+
+def _is_connection_lost(error: BaseException) -> bool:
+    """Whether a request ended because the server is gone.
+
+    For a TLS connection that ends in the middle of a record, the client makes an ApiException without a body,
+    and fails to decode that.
+    """
+    if isinstance(error, AttributeError):
+        cause = error.__context__
+        return isinstance(cause, client.ApiException) and cause.status == 0
+    return isinstance(error, (HTTPError, OSError))
 
 
 @contextmanager
