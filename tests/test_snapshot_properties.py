@@ -220,18 +220,16 @@ class ChangingCluster(RuleBasedStateMachine):
     def check(self, cache: Cache) -> None:
         """All that a cache and its snapshot say is what should be there."""
         contents = cache.snapshot().contents()
-        self.check_contents(cache.snapshot(), contents)
+        self.check_contents(contents)
         self.check_pods(cache.snapshot())
         self.check_changes(cache, contents)
         assert {uid for uid, pod in self.pods.items() if cache.is_assumed(pod)} == self.assumed
         assert {uid: cache.pod(uid) for uid in UIDS if cache.pod(uid)} == self.pods
         cache.validate()
 
-    def check_contents(self, snapshot: Snapshot, contents: dict[str, Parts]) -> None:
+    def check_contents(self, contents: dict[str, Parts]) -> None:
         """Pods first, then nodes, in another order than anything happened here."""
         fresh = Cache([*self.pods.values(), *self.nodes.values()]).snapshot()
-        for key in contents[snapshot.names[0]]["labels"] if contents else ():
-            fresh.label(key)
         expected = fresh.contents()
         assert contents.keys() == expected.keys()
         for name, columns in contents.items():
@@ -265,7 +263,7 @@ class ChangingCluster(RuleBasedStateMachine):
         now = {}
         for name, columns in contents.items():
             row = snapshot.row_of[name]
-            said = (name, {key: value for key, value in columns.items() if key != "labels"})
+            said = (name, dict(columns))
             if changed is not None and row not in changed:
                 assert before[row] == said, f"row {row} changed, and that was not told"
             if loads_changed is not None and row not in loads_changed:
@@ -273,7 +271,6 @@ class ChangingCluster(RuleBasedStateMachine):
                     each[1].pop("classes", None)
                 assert before[row] == said, f"the load of row {row} changed, and that was not told"
             now[row] = (name, dict(columns))
-            del now[row][1]["labels"]
         self.seen[cache] = (snapshot.changes.position, snapshot.load_changes.position, now)
 
 

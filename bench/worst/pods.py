@@ -28,14 +28,14 @@ from moorage.api.base import Object
 from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.pod import Pod
-from moorage.bench.object_store import ObjectStore
-from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client import kinds
 from moorage.client.kinds import POD, Kind
 from moorage.clock import VirtualClock
 from moorage.config.load import default_config
 from moorage.plugins import default_registry
 from moorage.scheduler.scheduler import Scheduler
+from moorage.sim.object_store import ObjectStore
+from moorage.sim.store_client import StoreClient, StoreInformer
 
 REPEATS = 2
 _KINDS = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}

@@ -65,7 +65,7 @@ def test_a_pod_confirmed_with_its_nodes_zone_among_its_labels_is_counted_where_t
     assert requested(cache, "a") == 1000
     moves = snapshot.pods.class_moves.since(position)
     assert moves is not None
-    assert [(dict(move.value.labels), move.sign) for move in moves] == [
+    assert [(dict(value.labels), sign) for _, value, _, sign in moves] == [
         ({"app": "x"}, -1),
         ({"app": "x", "zone": "z"}, 1),
     ]
@@ -74,6 +74,27 @@ def test_a_pod_confirmed_with_its_nodes_zone_among_its_labels_is_counted_where_t
     assert snapshot.load_changes.since(load_logged) == [], "its row was not written"
     assert not cache.is_assumed(bound)
     cache.validate()
+
+
+@pytest.mark.parametrize("relabelled", ["first", "last"])
+def test_a_relabelled_pod_comes_last_on_its_node_as_in_kube_scheduler(relabelled: str) -> None:
+    pods = [make_pod(name, on="a", uid=name) for name in ("first", "middle", "last")]
+    cache = Cache([make_node("a"), *pods])
+    snapshot = cache.snapshot()
+    pod = next(each for each in pods if each.name == relabelled)
+    cache.put_pod(replace(pod, metadata=replace(pod.metadata, labels={"zone": "z"})))
+    cache.validate()
+    order = ["last", "middle", "first"] if relabelled == "first" else ["first", "middle", "last"]
+    assert list(snapshot.pods_of(snapshot.row_of["a"])) == order
+    assert snapshot.pods_of(snapshot.row_of["a"])[relabelled].pod.labels == {"zone": "z"}
+
+
+def test_pods_of_one_class_share_it_unless_they_have_very_many_labels() -> None:
+    few, many = {"app": "x"}, {f"key-{number}": "" for number in range(100)}
+    for labels, is_shared in ((few, True), (many, False)):
+        one, other = (PodInfo(make_pod(name, labels=dict(labels))).pod_class for name in ("one", "other"))
+        assert one == other
+        assert (one is other) == is_shared
 
 
 def test_a_pod_confirmed_elsewhere_than_assumed_moves() -> None:
@@ -257,3 +278,26 @@ def test_a_pod_assumed_again_hides_no_other_change(change: Callable[[Cache], obj
     cache.assume_pod(pod, "a", like)
     assert cache.snapshot().load_changes.since(before) == [0]
     cache.validate()
+
+
+@pytest.mark.parametrize("count", [3, 5000])
+def test_many_pods_at_once_are_the_same_as_one_by_one(count: int) -> None:
+    nodes = [make_node(f"n{number}") for number in range(3)]
+    pods = [
+        make_pod(f"p{number}", on=f"n{number % 3}", labels={"n": str(number % 7)}, requests={"cpu": "1m"})
+        for number in range(count)
+    ]
+    together, one_by_one = Cache(nodes), Cache(nodes)
+    together.snapshot()
+    together.add_pods([PodInfo(pod) for pod in pods])
+    for pod in pods:
+        one_by_one.put_pod(pod)
+    assert together.snapshot().contents() == one_by_one.snapshot().contents()
+    fresh = Cache(nodes)
+    fresh.add_pods([PodInfo(pod) for pod in pods])
+    assert fresh.snapshot().contents() == one_by_one.snapshot().contents()
+    assert fresh.snapshot().pods.nodes_of([0]).tolist() == one_by_one.snapshot().pods.nodes_of([0]).tolist()
+    for pod in pods[:10]:
+        fresh.remove_pod(pod)
+    fresh.validate()
+    together.validate()

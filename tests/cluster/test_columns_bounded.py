@@ -1,4 +1,4 @@
-"""What users write into pods adds no columns: label keys and resources count only where nodes have them."""
+"""What is kept of label keys and resources is bounded by the nodes that have them, whatever pods ask for."""
 
 from __future__ import annotations
 
@@ -12,38 +12,82 @@ from tests.builders import ZONE, make_node, make_pod
 GPU = "example.com/gpu"
 
 
-def test_selecting_by_thousands_of_unknown_keys_makes_no_column() -> None:
+def test_selecting_by_thousands_of_unknown_keys_keeps_nothing() -> None:
     snapshot = Cache([make_node("a", labels={ZONE: "z"}), make_node("b")]).snapshot()
-    columns = {id(snapshot.label(f"unknown-{number}")) for number in range(5000)}
-    assert (len(columns), snapshot.labels.kept_keys) == (1, [])
-    assert snapshot.label("unknown-1").codes.tolist() == [-1, -1]
+    columns = [snapshot.label(f"unknown-{number}") for number in range(5000)]
+    assert len({id(column.codes) for column in columns}) == 1
+    assert columns[0].codes.tolist() == [-1, -1]
+    assert snapshot.labels.read_keys == []
     assert snapshot.label(ZONE)[0] == "z"
-    assert snapshot.labels.kept_keys == [ZONE]
+    assert snapshot.labels.read_keys == [ZONE]
 
 
-def test_a_key_gets_its_column_with_the_first_node_that_has_it_and_loses_it_with_the_last() -> None:
+def test_a_key_is_known_from_the_first_node_that_has_it_to_the_last() -> None:
     cache = Cache([make_node("a"), make_node("b")])
     assert cache.snapshot().label("disk")[0] is None
     cache.put_node(make_node("a", labels={"disk": "ssd"}))
     assert cache.snapshot().label("disk")[0] == "ssd"
     cache.put_node(make_node("b", labels={"disk": "ssd"}))
     cache.put_node(make_node("a", labels={}))
-    assert cache.snapshot().labels.kept_keys == ["disk"]
+    assert cache.snapshot().labels.read_keys == ["disk"]
     cache.remove_node("b")
-    assert cache.snapshot().labels.kept_keys == []
+    assert cache.snapshot().labels.read_keys == []
     assert cache.snapshot().label("disk").codes.tolist() == [-1]
     cache.validate()
 
 
-def test_columns_of_known_keys_are_bounded_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_few_nodes_have_get_no_column() -> None:
+    few, many = labels._MIN_FEW_NODES, 2 * labels._MIN_FEW_NODES + 1
+    cache = Cache(
+        make_node(f"n{n}", labels={"many": "x", f"own-{n}": str(n), **({"few": "y"} if n < few else {})})
+        for n in range(many)
+    )
+    for key in ("few", "many", *(f"own-{n}" for n in range(many))):
+        cache.snapshot().label(key)
+    assert cache.snapshot().label("own-7").codes.tolist() == [0 if n == 7 else -1 for n in range(many)]
+    assert cache.snapshot().label("few").codes.tolist() == [0] * few + [-1] * (many - few)
+    assert cache.snapshot().labels.kept_columns == ["many"]
+    cache.validate()
+
+
+def test_a_key_loses_its_column_when_few_nodes_still_have_it() -> None:
+    few, many = labels._MIN_FEW_NODES, 2 * labels._MIN_FEW_NODES + 1
+    cache = Cache(make_node(f"n{n}", labels={"disk": f"d{n}"}) for n in range(many))
+    before = cache.snapshot().label("disk").codes.tolist()
+    for number in range(few, many):
+        cache.put_node(make_node(f"n{number}"))
+    assert cache.snapshot().label("disk").codes.tolist() == before[:few] + [-1] * (many - few)
+    assert cache.snapshot().labels.kept_columns == []
+    cache.validate()
+
+
+def test_columns_of_keys_that_many_nodes_have_are_bounded_the_least_recently_read_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(labels, "_MIN_FEW_NODES", 0)
     monkeypatch.setattr(labels, "_MAX_CELLS", 0)
     monkeypatch.setattr(labels, "_MIN_COLUMNS", 3)
     cache = Cache([make_node("a", labels={f"known-{number}": "x" for number in range(10)})])
-    for number in range(10):
+    for number in (*range(9), 6, 9):
         assert cache.snapshot().label(f"known-{number}")[0] == "x"
-    assert cache.snapshot().labels.kept_keys == ["known-7", "known-8", "known-9"]
+    assert cache.snapshot().labels.kept_columns == ["known-8", "known-6", "known-9"]
     assert cache.snapshot().label("known-0")[0] == "x"
     cache.validate()
+
+
+def test_values_keep_their_codes_when_a_column_is_dropped_and_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(labels, "_MIN_FEW_NODES", 0)
+    monkeypatch.setattr(labels, "_MAX_CELLS", 0)
+    monkeypatch.setattr(labels, "_MIN_COLUMNS", 1)
+    cache = Cache([make_node("a", labels={ZONE: "z1", "x": "y"}), make_node("b", labels={ZONE: "z2"})])
+    cache.snapshot().label(ZONE)
+    cache.put_node(make_node("a", labels={ZONE: "z3", "x": "y"}))
+    codes = cache.snapshot().label(ZONE).codes.tolist()
+    cache.snapshot().label("x")
+    assert cache.snapshot().labels.kept_columns == ["x"]
+    assert cache.snapshot().label(ZONE).codes.tolist() == codes != [0, 1]
 
 
 def test_a_pod_put_onto_a_node_with_thousands_of_unknown_resources_makes_no_column() -> None:

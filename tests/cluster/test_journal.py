@@ -53,7 +53,9 @@ def test_pods_that_come_go_and_move_are_in_the_table_s_journals() -> None:
     cache.snapshot()
     cache.remove(make_pod("apart", on="b"))
     cache.snapshot()
-    moves = [(dict(m.value.labels)["app"], m.node_row, m.sign) for m in table.class_moves.since(0) or ()]
+    moves = [
+        (dict(value.labels)["app"], row, sign) for _, value, row, sign in table.class_moves.since(0) or ()
+    ]
     assert moves == [
         ("a", 0, 1),
         ("b", 1, 1),
@@ -63,7 +65,7 @@ def test_pods_that_come_go_and_move_are_in_the_table_s_journals() -> None:
         ("b", 0, 1),
         ("b", 0, -1),
     ]
-    assert [(m.node_row, m.sign) for m in table.terms_moves.since(0) or ()] == [
+    assert [(row, sign) for _, _, row, sign in table.terms_moves.since(0) or ()] == [
         (1, 1),
         (1, -1),
         (0, 1),
@@ -80,8 +82,8 @@ def test_pods_of_one_class_share_the_value_by_which_it_is_known() -> None:
     cache.snapshot()
     for journal in (pods.class_moves, pods.terms_moves):
         moves = journal.since(0) or []
-        assert [move.sign for move in moves] == [1, 1, -1]
-        assert len({id(move.value) for move in moves}) == 1
+        assert [sign for _, _, _, sign in moves] == [1, 1, -1]
+        assert len({id(value) for _, value, _, _ in moves}) == 1
 
 
 def test_rows_as_an_array_are_the_same_rows_each_once() -> None:

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from moorage.plugins.node_ports import PORT_TAKEN
+from moorage.cluster.cache import Cache
+from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.nodes import Nodes
+from moorage.plugins import node_ports
+from moorage.plugins.node_ports import PORT_TAKEN, NodePorts
 from tests.builders import container, make_node, make_pod, port
 from tests.plugins.plugin_rules import refusals
 
@@ -33,3 +37,22 @@ def test_filter(wanted: list[Port], taken: list[Port], reason: str) -> None:
         "n": reason,
         "free": "",
     }
+
+
+def test_sets_of_ports_without_a_wanted_one_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    collide = node_ports._collide
+    monkeypatch.setattr(
+        node_ports, "_collide", lambda wanted, used: seen.append(used) or collide(wanted, used)
+    )
+    cache = Cache(make_node(f"n{n}") for n in range(50))
+    for number in range(50):
+        taken = [container(ports=[port(8000 + number), port(9000)])]
+        cache.put(make_pod(f"p{number}", on=f"n{number}", containers=taken))
+    cache.snapshot()
+    cache.remove_pod(make_pod("p8"))
+    pod = make_pod("p", containers=[container(ports=[port(8007), port(8008)])])
+    result = NodePorts().filter(CycleState(), pod, Nodes(cache.snapshot()))
+    assert result.codes is not None
+    assert [name for name, code in zip(cache.snapshot().names, result.codes, strict=True) if code] == ["n7"]
+    assert len(seen) == 1

@@ -34,7 +34,7 @@ def test_there_are_such_plugins() -> None:
 @pytest.mark.parametrize("plugin", BOTH_WAYS)
 def test_one_node_is_evaluated_as_all_are(plugin: str) -> None:
     @examples(100)
-    @given(cases((s.RESOURCES, s.TAINTS, s.NODES), new=2))
+    @given(cases((s.RESOURCES, s.TAINTS, s.NODES, s.PORTS), new=2))
     def check(case: Case) -> None:
         framework = make_framework(plugin, args=case.args)
         cache = Cache(case.objects)

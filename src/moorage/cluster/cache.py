@@ -120,6 +120,18 @@ class Cache:
             self.pod_groups.remove(pod)
         return assumed
 
+    def add_pods(self, infos: Iterable[PodInfo]) -> None:
+        """Pods on nodes, neither known nor finished: as `put_pod` of each, and faster for many."""
+        by_node: dict[str, list[PodInfo]] = {}
+        for info in infos:
+            by_node.setdefault(info.pod.spec.node_name, []).append(info)
+            if info.pod.spec.scheduling_group is not None:
+                self.pod_groups.place(info.pod)
+        for name, some in by_node.items():
+            uids = [info.pod.uid for info in some]
+            self._entry(name).extend(uids, some)
+            self._node_of.update(dict.fromkeys(uids, name))
+
     def remove_pod(self, pod: Pod) -> None:
         """A pod was deleted from any node."""
         self.nominations.remove(pod.uid)
@@ -231,11 +243,18 @@ class Cache:
         for entry in changed:
             if entry.has_departures:
                 self._snapshot.release(entry)
+        new = []
         for entry in changed:
-            if self._changed[entry.name] and not self._snapshot.has_load_of(entry):
-                self._snapshot.write(entry)
-            else:
+            if entry.name not in self._snapshot.row_of:
+                new.append(entry)
+            elif not self._changed[entry.name]:
                 self._snapshot.relabel(entry)
+            elif self._snapshot.has_load_of(entry):
+                self._snapshot.write_labels(entry)
+            else:
+                self._snapshot.write(entry)
+        if new:
+            self._snapshot.add(new)
         self._changed.clear()
         self._snapshot.objects.sync_from(self.objects)
         self._snapshot.sync_nominations(self.nominations)
@@ -260,8 +279,7 @@ class Cache:
         current, expected = self.snapshot(), fresh.snapshot()
         current.allocatable.validate()
         current.requested.validate()
-        for key in current.labels.kept_keys:
-            expected.label(key)
+        current.labels.validate(current.nodes)
         assert current.contents() == expected.contents()
         assert all(current.row_of[name] == row for row, name in enumerate(current.names))
         if self._node_tree.is_kept:
@@ -296,6 +314,10 @@ class PodsSetAside:
             self._orders[name] = list(cache._entries[name].pods)
         cache._remove_pod(uid)
         self._gone[uid] = (info, is_assumed)
+
+    def info(self, pod: Pod) -> PodInfo:
+        """A pod that is set aside, as it was on its node."""
+        return self._gone[pod.uid][0]
 
     def put_back(self, pod: Pod) -> None:
         """Put a pod back on its node."""

@@ -245,11 +245,16 @@ class CodeColumn(Generic[V]):
         return code
 
     def __setitem__(self, row: int, value: V | None) -> None:
-        old = self._codes.item(row)
+        self.replace(row, value)
+
+    def replace(self, row: int, value: V | None) -> int:
+        """Change a row's value; returns the code of the new one."""
+        old: int = self._codes.item(row)
         new = ABSENT if value is None else self.vocabulary.acquire(value)
         if old != ABSENT:
             self.vocabulary.release(old)
         self._codes[row] = new
+        return new
 
     def __getitem__(self, row: int) -> V | None:
         code = int(self._codes.values[row])

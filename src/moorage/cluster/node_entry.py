@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from moorage.api.node import Node
 from moorage.cluster.columns import V
-from moorage.cluster.pod_table import Disk, HostPort, PodInfo
+from moorage.cluster.host_ports import HostPort
+from moorage.cluster.pod_table import Disk, PodInfo
 from moorage.cluster.pods_on_node import PodsOnNode
 
 _MAX_MOVES: Final = 1024
@@ -53,13 +54,20 @@ class NodeEntry:
     def add(self, uid: str, info: PodInfo) -> None:
         """Add a pod."""
         self.pods.append(uid, info)
-        self._count(info, 1)
+        self._count((info,), 1)
         self._note(uid, info, True)
+
+    def extend(self, uids: Sequence[str], infos: Sequence[PodInfo]) -> None:
+        """Add pods; their sums are computed once."""
+        self.pods.extend(uids, infos)
+        self._count(infos, 1)
+        for uid, info in zip(uids, infos, strict=True) if self.moves is not None else ():
+            self._note(uid, info, True)
 
     def remove(self, uid: str) -> PodInfo:
         """Remove a pod and return it."""
         info = self.pods.remove(uid)
-        self._count(info, -1)
+        self._count((info,), -1)
         self._note(uid, info, False)
         self.has_departures = True
         return info
@@ -71,8 +79,7 @@ class NodeEntry:
 
     def relabel(self, uid: str, info: PodInfo) -> None:
         """Replace a pod by a version that differs in labels only."""
-        self._note(uid, self.pods.remove(uid), False)
-        self.pods.append(uid, info)
+        self._note(uid, self.pods.renew(uid, info), False)
         self._note(uid, info, True)
 
     def has_same_load(self) -> bool:
@@ -108,22 +115,23 @@ class NodeEntry:
             if len(self.moves) > _MAX_MOVES:
                 self.forget_moves()
 
-    def _count(self, info: PodInfo, sign: int) -> None:
-        load = info.load
+    def _count(self, infos: Iterable[PodInfo], sign: int) -> None:
         requested = dict(self.requested)
-        for name, amount in load.amounts.items():
-            total = requested.get(name, 0) + sign * amount
-            if total:
-                requested[name] = total
-            else:
-                requested.pop(name, None)
+        for info in infos:
+            load = info.load
+            for name, amount in load.amounts.items():
+                total = requested.get(name, 0) + sign * amount
+                if total:
+                    requested[name] = total
+                else:
+                    requested.pop(name, None)
+            self.scoring_cpu_milli += sign * load.scoring_cpu_milli
+            self.scoring_memory += sign * load.scoring_memory
+            if info.holds:
+                _tally(self.ports, info.host_ports, sign)
+                _tally(self.claims, info.claims, sign)
+                _tally(self.disks, info.disks, sign)
         self.requested = requested
-        self.scoring_cpu_milli += sign * load.scoring_cpu_milli
-        self.scoring_memory += sign * load.scoring_memory
-        if info.holds:
-            _tally(self.ports, info.host_ports, sign)
-            _tally(self.claims, info.claims, sign)
-            _tally(self.disks, info.disks, sign)
 
 
 def _tally(counts: dict[V, int], items: frozenset[V], sign: int) -> None:

@@ -7,10 +7,9 @@ grouped by their own affinity terms: a new pod is compared with each distinct se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, Generic, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,19 +28,15 @@ from moorage.api.storage import (
     PortworxVolume,
 )
 from moorage.cluster.columns import ABSENT, CodeColumn, Column, V, clipped_array
+from moorage.cluster.host_ports import ANY_IP, HostPort
 from moorage.cluster.journal import Journal
-from moorage.cluster.pod_class import PodClass
+from moorage.cluster.pod_class import PodClass, class_of
 from moorage.cluster.resources import NATIVE_RESOURCES
 from moorage.cluster.row_log import RowLog
 from moorage.cluster.vocabularies import ClassVocabulary, TermsVocabulary
 from moorage.klog import Logger, kobj
 
 log = Logger(__name__)
-
-HostPort = tuple[str, str, int]
-"""Host IP, protocol, port: what a pod takes on its node."""
-
-ANY_IP = "0.0.0.0"
 
 NOT_STARTED = (1 << 63) - 1
 """The start time of a pod that has not started: after all others."""
@@ -86,26 +81,58 @@ def disks_of(pod: Pod) -> frozenset[Disk]:
 
 
 class PodInfo:
-    """A pod and the values computed from it once: load, ports, class, terms."""
+    """A pod and the values computed from it when they are first read: load, ports, class, terms.
+
+    There is one for each pod on a node, so it is small, and values are shared by those of a template.
+    """
+
+    __slots__ = ("claims", "disks", "holds", "host_ports", "load", "pod", "pod_class", "priority", "terms")
+
+    load: PodLoad
+    """What the pod requests of its node."""
+    host_ports: frozenset[HostPort]
+    """The host ports the pod uses."""
+    claims: frozenset[str]
+    """The volume claims the pod uses, as namespace/name."""
+    disks: frozenset[Disk]
+    """The disks named in the pod itself, which pods may not be able to share."""
+    holds: bool
+    """Whether the pod holds anything besides resources: host ports, volume claims, disks."""
+    pod_class: PodClass
+    """The pod's class."""
+    priority: int
+    """The pod's priority."""
+    terms: PodTerms
+    """The pod's affinity terms, as far as they apply to other pods."""
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
 
+    def __getattr__(self, name: str) -> Any:
+        # Called for values that have not been read before.
+        work_out = _INFO_VALUES.get(name)
+        if work_out is None:
+            raise AttributeError(name)
+        value = work_out(self)
+        setattr(self, name, value)
+        return value
+
     def renewed(self, pod: Pod) -> PodInfo:
         """The same for another pod with the same values, but for the names of claims."""
-        if "disks" not in self.__dict__:
-            _ = self.load, self.holds, self.host_ports, self.disks, self.pod_class, self.terms
-        twin = PodInfo.__new__(PodInfo)
-        twin.__dict__ = values = self.__dict__.copy()
-        values["pod"] = pod
-        if self.claims:
-            values["claims"] = claims_of(pod)
+        twin = self.relabelled(pod)
+        twin.pod_class = self.pod_class
         return twin
 
     def relabelled(self, pod: Pod) -> PodInfo:
         """The same for a version of the pod with other labels: servers add those of its node's zone."""
-        twin = self.renewed(pod)
-        twin.__dict__.pop("pod_class", None)
+        twin = PodInfo(pod)
+        twin.load = self.load
+        twin.host_ports = self.host_ports
+        twin.claims = claims_of(pod) if self.claims else self.claims
+        twin.disks = self.disks
+        twin.holds = self.holds
+        twin.priority = self.priority
+        twin.terms = self.terms
         return twin
 
     def holds_but_for_labels(self, pod: Pod) -> bool:
@@ -119,48 +146,35 @@ class PodInfo:
             return False
         return have_equal_resources_in_status(old, pod) or self.load == pod_load(pod)
 
-    @cached_property
-    def load(self) -> PodLoad:
-        """What the pod requests of its node."""
-        return pod_load(self.pod)
 
-    @cached_property
-    def host_ports(self) -> frozenset[HostPort]:
-        """The host ports the pod uses."""
-        return frozenset((p.host_ip or ANY_IP, p.protocol or "TCP", p.host_port) for p in self.pod.host_ports)
+def _host_ports(info: PodInfo) -> frozenset[HostPort]:
+    return frozenset((p.host_ip or ANY_IP, p.protocol or "TCP", p.host_port) for p in info.pod.host_ports)
 
-    @cached_property
-    def claims(self) -> frozenset[str]:
-        """The volume claims the pod uses, as namespace/name."""
-        return claims_of(self.pod)
 
-    @cached_property
-    def disks(self) -> frozenset[Disk]:
-        """The disks named in the pod itself, which pods may not be able to share."""
-        return disks_of(self.pod)
+def _terms(info: PodInfo) -> PodTerms:
+    pod = info.pod
+    if has_too_many_terms(pod):
+        message = "Ignoring the inter-pod affinity terms of a pod on a node: they exceed the limits"
+        log.warning(message, pod=kobj(pod), node=pod.spec.node_name)
+        return NO_TERMS
+    return placed_pod_terms(pod)
 
-    @cached_property
-    def holds(self) -> bool:
-        """Whether the pod holds anything besides resources: host ports, volume claims, disks."""
-        return bool(self.host_ports or self.claims or self.disks)
 
-    @cached_property
-    def pod_class(self) -> PodClass:
-        """The pod's class."""
-        return PodClass(self.pod.namespace, frozenset(self.pod.labels.items()), self.pod.terminating)
-
-    @cached_property
-    def terms(self) -> PodTerms:
-        """The pod's affinity terms, as far as they apply to other pods."""
-        if has_too_many_terms(self.pod):
-            message = "Ignoring the inter-pod affinity terms of a pod on a node: they exceed the limits"
-            log.warning(message, pod=kobj(self.pod), node=self.pod.spec.node_name)
-            return NO_TERMS
-        return placed_pod_terms(self.pod)
+_INFO_VALUES: Final[Mapping[str, Callable[[PodInfo], Any]]] = {
+    "load": lambda info: pod_load(info.pod),
+    "host_ports": _host_ports,
+    "claims": lambda info: claims_of(info.pod),
+    "disks": lambda info: disks_of(info.pod),
+    "holds": lambda info: bool(info.host_ports or info.claims or info.disks),
+    "pod_class": lambda info: class_of(info.pod),
+    "priority": lambda info: info.pod.priority,
+    "terms": _terms,
+}
+"""How the values of an info are computed."""
 
 
 def _priorities(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
-    return np.array([info.pod.priority for info in infos], np.int64)
+    return np.array([info.priority for info in infos], np.int64)
 
 
 def _starts(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
@@ -182,17 +196,12 @@ def _holding(infos: Sequence[PodInfo]) -> NDArray[np.bool_]:
     return np.array([info.holds for info in infos], bool)
 
 
-class Move(NamedTuple, Generic[V]):
-    """A pod was added to a node (+1) or removed from it (-1), with its class or terms.
+Move = tuple[int, V, int, int]
+"""A pod was added to a node or removed from it: code and value of its class or terms, node's row, +1 or -1.
 
-    A code can be reused before this is read; `value` is what it stood for. While a code stands for the same
-    value, the value is the same object.
-    """
-
-    code: int
-    value: V
-    node_row: int
-    sign: int
+A code can be reused before this is read; the value is what it stood for. While a code stands for the same
+value, the value is the same object.
+"""
 
 
 class InfoColumn:
@@ -313,6 +322,22 @@ class PodTable:
         if row % _MAX_NEW == 0:
             self._catch_up()
 
+    def add_all(self, node_rows: Sequence[int], infos: Sequence[PodInfo]) -> None:
+        """Add pods, each to the node of a row; of many, no moves are kept: their readers start over."""
+        uids = [info.pod.uid for info in infos]
+        if len(infos) <= _MIN_KEPT_MOVES:
+            for uid, node_row, info in zip(uids, node_rows, infos, strict=True):
+                self.add(uid, node_row, info)
+            return
+        self._row_of.update(zip(uids, range(len(self.infos), len(self.infos) + len(infos)), strict=True))
+        self.infos.extend(infos)
+        self.classes.extend([info.pod_class for info in infos])
+        self.terms.extend([info.terms or None for info in infos])
+        self._node_rows.extend(np.array(node_rows, np.int32))
+        self.class_moves.start_over()
+        self.terms_moves.start_over()
+        self._catch_up()
+
     def _catch_up(self) -> None:
         """Compute what is new in all columns that are computed from infos."""
         for column in self._info_columns():
@@ -325,8 +350,8 @@ class PodTable:
         self.infos[row] = info
         node_row = self._node_rows.item(row)
         _note_move(self.class_moves, self.classes, self.classes.code(row), node_row, -1)
-        self.classes[row] = info.pod_class
-        _note_move(self.class_moves, self.classes, self.classes.code(row), node_row, 1)
+        class_code = self.classes.replace(row, info.pod_class)
+        _note_move(self.class_moves, self.classes, class_code, node_row, 1)
 
     def remove(self, uid: str) -> None:
         """Remove a pod; the last one moves into its row."""
@@ -374,4 +399,4 @@ def _note_move(journal: Journal[Move[V]], column: CodeColumn[V], code: int, node
         # The vocabulary's own object: readers compare values by identity.
         value = column.vocabulary.values[code]
         assert value is not None
-        journal.note(Move(code, value, node_row, sign))
+        journal.note((code, value, node_row, sign))

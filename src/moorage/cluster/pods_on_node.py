@@ -26,6 +26,11 @@ class PodsOnNode:
         self.index_of[uid] = len(self.infos)
         self.infos.append(info)
 
+    def extend(self, uids: Sequence[str], infos: Sequence[PodInfo]) -> None:
+        """Add pods that are not here."""
+        self.index_of.update(zip(uids, range(len(self.infos), len(self.infos) + len(infos)), strict=True))
+        self.infos.extend(infos)
+
     def remove(self, uid: str) -> PodInfo:
         """Remove a pod and return it."""
         index, last = self.index_of.pop(uid), self.infos.pop()
@@ -34,6 +39,16 @@ class PodsOnNode:
         info, self.infos[index] = self.infos[index], last
         self.index_of[last.pod.uid] = index
         return info
+
+    def renew(self, uid: str, info: PodInfo) -> PodInfo:
+        """Replace a pod by a later version, which comes last, and return the one before."""
+        infos = self.infos
+        if self.index_of[uid] == len(infos) - 1:
+            before, infos[-1] = infos[-1], info
+            return before
+        before = self.remove(uid)
+        self.append(uid, info)
+        return before
 
     def reorder(self, uids: Sequence[str]) -> None:
         """Bring the pods, which are the same, into another order."""
@@ -45,6 +60,12 @@ class PodsOnNode:
         """A pod by uid; None if it is not here."""
         index = self.index_of.get(uid)
         return None if index is None else self.infos[index]
+
+    def copy(self) -> PodsOnNode:
+        """The same pods in the same order, to be changed apart."""
+        twin = PodsOnNode()
+        twin.infos, twin.index_of = self.infos.copy(), self.index_of.copy()
+        return twin
 
     def __getitem__(self, uid: str) -> PodInfo:
         return self.infos[self.index_of[uid]]

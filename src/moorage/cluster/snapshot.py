@@ -10,7 +10,7 @@ recorded in `changes`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 from moorage.api.node import Node, Taint
 from moorage.api.resource_requests import PODS, resource_amounts
 from moorage.cluster.columns import CodeColumn, Column, clipped
+from moorage.cluster.host_ports import HostPort
 from moorage.cluster.image_table import ImageTable
-from moorage.cluster.label_columns import LabelColumns
+from moorage.cluster.label_columns import LabelColumn, LabelColumns
 from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
-from moorage.cluster.pod_table import Disk, HostPort, PodInfo, PodTable
+from moorage.cluster.pod_table import Disk, PodInfo, PodTable
 from moorage.cluster.pods_on_node import PodsOnNode
 from moorage.cluster.resources import NATIVE_RESOURCES, ResourceColumns
 from moorage.cluster.row_log import RowLog
+from moorage.cluster.vocabularies import HostPortVocabulary
 
 D = TypeVar("D")
 
@@ -48,7 +50,7 @@ class Snapshot:
     | unschedulable | bool | | cordoned |
     | taints, features | code | | interned sets: taints, features the kubelet declares |
     | ports, claims, disks | code | | interned sets: host ports, volume claims and disks in use by pods |
-    | label (by key, made when asked for) | code | | a label's value |
+    | label (by key, made when read) | code | | a label's value |
     """
 
     def __init__(self, node_tree: NodeTree | None = None) -> None:
@@ -70,7 +72,7 @@ class Snapshot:
         self.pod_count = Column(np.int64)
         self.unschedulable = Column(bool)
         self.taints: CodeColumn[tuple[Taint, ...]] = CodeColumn()
-        self.ports: CodeColumn[frozenset[HostPort]] = CodeColumn()
+        self.ports: CodeColumn[frozenset[HostPort]] = CodeColumn(HostPortVocabulary())
         self.claims: CodeColumn[frozenset[str]] = CodeColumn()
         self.disks: CodeColumn[frozenset[Disk]] = CodeColumn()
         self.features: CodeColumn[frozenset[str]] = CodeColumn()
@@ -88,7 +90,7 @@ class Snapshot:
 
     # Reading
 
-    def label(self, key: str) -> CodeColumn[str]:
+    def label(self, key: str) -> LabelColumn:
         """The column of a node label, valid until the next refresh."""
         return self.labels.column(key, self.nodes)
 
@@ -163,25 +165,52 @@ class Snapshot:
         row = self.row_of.get(entry.name)
         return row is not None and self.nodes[row] is entry.node
 
-    def write(self, entry: NodeEntry) -> None:
-        """Write a node's row, adding it if it is new."""
-        assert entry.node is not None
-        row = self.row_of.get(entry.name)
-        if row is None:
+    def add(self, entries: Iterable[NodeEntry]) -> None:
+        """Add the rows of new nodes, with their pods."""
+        node_rows: list[int] = []
+        infos: list[PodInfo] = []
+        for entry in entries:
+            assert entry.node is not None
             row = self._append(entry.name, entry.node)
             self._write_node(row, None, entry.node)
-        elif self.nodes[row] is not entry.node:
+            self._pods_of[row] = entry.pods.copy()
+            node_rows += [row] * len(entry.pods)
+            infos += entry.pods.infos
+            self._write_sums(row, entry)
+            self._write_held(row, entry, None)
+            self._note(row)
+        self.pods.add_all(node_rows, infos)
+
+    def write(self, entry: NodeEntry) -> None:
+        """Write a node's row."""
+        assert entry.node is not None
+        row = self.row_of[entry.name]
+        if self.nodes[row] is not entry.node:
             self._write_node(row, self.nodes[row], entry.node)
         self._write_pods(row, entry)
         self._note(row)
 
-    def relabel(self, entry: NodeEntry) -> None:
-        """Write the pods of a row of which nothing but labels has changed."""
+    def write_labels(self, entry: NodeEntry) -> None:
+        """Write the pods of a row of which nothing but their order and labels has changed."""
         row = self.row_of[entry.name]
         if entry.moves is None:
             self.write(entry)
             return
         self._move_pods(row, entry.moves)
+        entry.written()
+        self.changes.note(row)
+
+    def relabel(self, entry: NodeEntry) -> None:
+        """Write the pods of a row that were relabelled, where nothing else has happened."""
+        row = self.row_of[entry.name]
+        if entry.moves is None:
+            self.write(entry)
+            return
+        here, pods = self._pods_of[row], self.pods
+        for uid, info, is_added in entry.moves:
+            if is_added:  # By its later version.
+                here.renew(uid, info)
+                pods.relabel(uid, info)
         entry.written()
         self.changes.note(row)
 
@@ -197,7 +226,7 @@ class Snapshot:
         for uid in self._pods_of[row]:
             self.pods.remove(uid)
         last = len(self.names) - 1
-        self.labels.forget(self.nodes[row].labels)
+        self.labels.drop(row, self.nodes)
         self.images.change(row, self.nodes[row].status.images, ())
         if row != last:
             self.images.move(last, row, self.nodes[last].status.images)
@@ -224,7 +253,6 @@ class Snapshot:
             self.claims,
             self.disks,
             self.features,
-            *self.labels,
         ]
 
     def _rows_moved(self) -> None:
@@ -239,6 +267,7 @@ class Snapshot:
         self.names.append(name)
         self.nodes.append(node)
         self._pods_of.append(PodsOnNode())
+        self.labels.append()
         for column in self._columns():
             column.append()
         self._rows_moved()
@@ -264,13 +293,16 @@ class Snapshot:
         if moves is None:
             moves = [(info.pod.uid, info, True) for info in entry.pods.infos]
         self._move_pods(row, moves)
+        self._write_sums(row, entry)
+        holders = [info for _, info, _ in moves if info.holds]
+        if is_new or holders:
+            self._write_held(row, entry, None if is_new else holders)
+
+    def _write_sums(self, row: int, entry: NodeEntry) -> None:
         entry.written()
         self.requested[row] = entry.requested
         self.scoring_requested[row] = (clipped(entry.scoring_cpu_milli), clipped(entry.scoring_memory))
         self.pod_count[row] = len(entry.pods)
-        holders = [info for _, info, _ in moves if info.holds]
-        if is_new or holders:
-            self._write_held(row, entry, None if is_new else holders)
 
     def _move_pods(self, row: int, moves: Sequence[tuple[str, PodInfo, bool]]) -> None:
         """Add pods to a row and remove others, in order."""
@@ -319,7 +351,6 @@ class Snapshot:
             "claims": self.claims[row],
             "disks": self.disks[row],
             "features": self.features[row],
-            "labels": self.labels.at(row),
             "images": self.images.on(row),
             "pods": set(self._pods_of[row]),
             "classes": _tally(pods.classes, here),

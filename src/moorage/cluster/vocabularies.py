@@ -1,8 +1,8 @@
-"""Indexes by label: the pod classes that a selector matches, and the affinity terms that may match a pod.
+"""Indexes: pod classes that a selector matches, affinity terms that may match a pod, ports in use.
 
-The number of distinct classes and terms is up to users, so selectors are not evaluated against all of them:
-codes are looked up by label, and only those are evaluated. Terms with a topology key that no node has are in
-no domain: they are not indexed until a node has that key.
+The number of distinct classes, terms and sets of ports is up to users, so they are not all evaluated: codes
+are looked up by label or port, and only those are evaluated. Terms with a topology key that no node has are
+in no domain: they are not indexed until a node has that key.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator
 from moorage.api.affinity import AffinityTerm, PodTerms
 from moorage.api.selectors import Operator, Requirement, Selector
 from moorage.cluster.columns import Vocabulary
+from moorage.cluster.host_ports import HostPort
 from moorage.cluster.pod_class import Label, PodClass
 
 Mark = Label | None
@@ -125,6 +126,32 @@ class TermsVocabulary(Vocabulary[PodTerms]):
     def may_match(self, labels: Iterable[Label]) -> set[int]:
         """The codes of all terms that may match a pod with these labels."""
         return set().union(*_found(self._by_label, (None, *labels)))
+
+
+class HostPortVocabulary(Vocabulary[frozenset[HostPort]]):
+    """Sets of host ports in use by code, indexed by protocol and number."""
+
+    __slots__ = ("_by_number",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_number: _Index = {}
+
+    def added(self, code: int, value: frozenset[HostPort]) -> None:
+        """A set was added."""
+        _enter(self._by_number, _numbers(value), code)
+
+    def removed(self, code: int, value: frozenset[HostPort]) -> None:
+        """No node has a set any more."""
+        _leave(self._by_number, _numbers(value), code)
+
+    def sharing(self, ports: frozenset[HostPort]) -> set[int]:
+        """The codes of the sets with one of these protocols and numbers, on whatever address."""
+        return set().union(*_found(self._by_number, _numbers(ports)))
+
+
+def _numbers(ports: frozenset[HostPort]) -> set[tuple[str, int]]:
+    return {(protocol, number) for _, protocol, number in ports}
 
 
 def _found(index: _Index, marks: Iterable[object]) -> Iterator[set[int] | frozenset[int]]:

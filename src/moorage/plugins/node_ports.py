@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from moorage.api.pod import Pod
 from moorage.client.kinds import Kind
+from moorage.cluster.host_ports import ANY_IP, HostPort
 from moorage.cluster.object_tables import Objects
-from moorage.cluster.pod_table import ANY_IP, HostPort, PodInfo
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.dependencies import NOT_CONCERNED, DependsOn
 from moorage.framework.interface.events import Action, Interest, Resource, on
-from moorage.framework.interface.filter_result import ALL, FilterResult, refuse_where
-from moorage.framework.interface.nodes import Nodes
+from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, refuse_where
+from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import SKIP, Status
 from moorage.plugins.hint_helpers import Answer, explained, is_placed
 
 PORT_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+_TAKEN = Reason((PORT_TAKEN,))
 
 _WANTED: StateKey[frozenset[HostPort]] = StateKey("NodePorts/filter")
 
@@ -44,7 +46,7 @@ def _collide(wanted: _Addresses, used: frozenset[HostPort]) -> bool:
 
 
 class NodePorts:
-    """Evaluates each distinct set of ports in use once."""
+    """Evaluates each distinct set of ports in use that has a wanted one once."""
 
     name = "NodePorts"
     watched_kinds: tuple[Kind, ...] = ()
@@ -74,7 +76,12 @@ class NodePorts:
         if not wanted:
             return ALL
         addresses = _by_number(wanted)
-        return refuse_where(nodes.ports.map_values(lambda used: _collide(addresses, used)), PORT_TAKEN)
+        return refuse_where(nodes.ports.where(wanted, lambda used: _collide(addresses, used)), PORT_TAKEN)
+
+    def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
+        """As `filter`, for one node."""
+        wanted = cycle.read_or(_WANTED, lambda: PodInfo(pod).host_ports)
+        return _TAKEN if wanted and conflict(wanted, node.ports) else None
 
 
 _NOT_PLACED = Answer(

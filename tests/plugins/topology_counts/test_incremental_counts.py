@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster import pod_table
+from moorage.cluster import label_columns, pod_table
 from moorage.cluster.cache import Cache
 from moorage.cluster.pod_table import PodInfo
 from moorage.framework.cache.equivalence_classes import EquivalenceClasses
@@ -33,7 +33,7 @@ from moorage.plugins import default_registry
 from moorage.plugins.inter_pod_affinity import filtering as affinity_filtering
 from moorage.plugins.inter_pod_affinity import scoring as affinity_scoring
 from moorage.plugins.pod_topology_spread import topology
-from moorage.plugins.topology_counts import incremental, pod_counters, row_count
+from moorage.plugins.topology_counts import incremental, pod_counters, row_count, slots
 from tests import builders as b
 from tests import strategies as s
 from tests.builders import Manifest, make, make_node
@@ -271,6 +271,8 @@ def test_what_follows_says_what_is_new(about: str, count: int) -> None:
         pytest.param(affinity_filtering, "_MAX_SINGLE_ROWS", 0, id="many rows have another verdict"),
         pytest.param(affinity_scoring, "_RECOUNT_DIVISOR", 0, id="few rows are worth something else"),
         pytest.param(topology, "_MAX_SMALL_CELLS", 0, id="cells are too many"),
+        pytest.param(slots, "_ROWS_PER_FEW_ROWS", 0, id="few rows are in a domain"),
+        pytest.param(label_columns, "_MIN_FEW_NODES", 0, id="many nodes have any label"),
     ],
 )
 def test_what_small_clusters_would_not_meet(

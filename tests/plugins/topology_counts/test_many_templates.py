@@ -21,11 +21,13 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.plugins import default_registry
 from moorage.plugins.pod_topology_spread.constraints import SCHEDULE_ANYWAY, constraints
 from moorage.plugins.pod_topology_spread.scoring import IncrementalSpreadScores
+from moorage.plugins.pod_topology_spread.topology import Cells
 from moorage.plugins.topology_counts import incremental, pod_counters, row_count
 from moorage.plugins.topology_counts.incremental import IncrementalCounts
 from moorage.plugins.topology_counts.pod_counters import of_classes
 from moorage.plugins.topology_counts.pod_matcher import ANY_KEY, PodMatcher
 from moorage.plugins.topology_counts.row_count import RowCount
+from moorage.plugins.topology_counts.slots import Slots
 from tests import builders as b
 from tests.builders import (
     HOSTNAME,
@@ -219,7 +221,7 @@ def test_a_count_is_the_same_in_a_dict_and_in_arrays(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(row_count, "MAX_FEW_ROWS", 0)
     arrays = RowCount(is_weighted=True)
     steps = [(chance.randrange(9), 1, chance.randrange(-5, 6)) for _ in range(40)]
-    slots = np.array([chance.randrange(4) for _ in range(9)])
+    slots = Slots(np.array([chance.randrange(4) for _ in range(9)]), 3)
     for count in (few, arrays):
         monkeypatch.setattr(row_count, "MAX_FEW_ROWS", 20 if count is few else 0)
         for row, pods, weight in (*steps, *((row, -pods, -weight) for row, pods, weight in steps[:25])):
@@ -229,7 +231,7 @@ def test_a_count_is_the_same_in_a_dict_and_in_arrays(monkeypatch: pytest.MonkeyP
     assert [dict(zip(*map(np.ndarray.tolist, each.where()), strict=True)) for each in (few, arrays)] == [
         {row: number for row, number in enumerate(few.pods(9).tolist()) if number}
     ] * 2
-    (few_weights, few_pods), (weights, pods) = few.by_slot(slots, 4), arrays.by_slot(slots, 4)
+    (few_weights, few_pods), (weights, pods) = few.by_slot(slots), arrays.by_slot(slots)
     assert (few_weights.tolist(), few_pods) == (weights.tolist(), pods)
 
 
@@ -246,20 +248,20 @@ def test_templates_with_the_same_topology_keys_share_their_arrays_until_a_node_c
     cache = zones()
     counts = IncrementalCounts(cache.snapshot())
 
-    def arrays(app: str) -> set[int]:
+    def cells(app: str) -> Cells | None:
         pod = spreading(app)
         soft = constraints(pod, SCHEDULE_ANYWAY, (), counts.snapshot.objects)
         scores = IncrementalSpreadScores(counts, pod, soft, needs_all_keys=True)
         scores.of(Nodes(counts.snapshot))
-        return {id(each) for each in vars(scores._cells).values() if isinstance(each, np.ndarray)}
+        return scores._cells
 
-    first = arrays("a")
-    assert first
-    assert arrays("b") == first
+    first = cells("a")
+    assert first is not None
+    assert cells("b") is first
     cache.put(make_node("n0", labels={ZONE: "z9"}))
     cache.snapshot()
     counts.catch_up()
-    assert not arrays("c") & first
+    assert cells("c") is not first
 
 
 def test_results_by_row_are_kept_for_the_most_recently_used_templates(

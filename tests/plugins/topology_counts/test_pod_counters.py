@@ -15,6 +15,7 @@ from moorage.plugins.topology_counts import pod_counters
 from moorage.plugins.topology_counts.pod_counters import PodCounter, of_classes, of_terms
 from moorage.plugins.topology_counts.pod_matcher import ANY_KEY, PodMatcher
 from moorage.plugins.topology_counts.row_count import FEW_ROWS_CELLS, RowCount
+from moorage.plugins.topology_counts.slots import Slots
 from tests.builders import HOSTNAME, PREFERRED, ZONE, make_node, make_pod, pod_term
 
 
@@ -26,7 +27,7 @@ A, B = matcher({"app": "a"}), matcher({"app": "b"})
 
 
 def weights(count: RowCount, rows: int) -> list[int]:
-    by_slot, _ = count.by_slot(np.arange(rows), rows + 1)
+    by_slot, _ = count.by_slot(Slots(np.arange(rows), rows))
     return by_slot[:-1].tolist()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
 from moorage.cluster.columns import ABSENT
+from moorage.cluster.pod_table import PodInfo
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.inter_pod_affinity.terms import ExistingAntiAffinity, IncomingTerm, IncomingTerms
 from moorage.plugins.topology_counts.domains import Counts, DomainCounts, add_existing_terms, count_by_domain
@@ -166,6 +167,28 @@ def count_matching(nodes: Nodes, key: str, matcher: PodMatcher) -> Counts:
     return count_by_domain(nodes.snapshot.label(key), pods.nodes_of(matcher.candidates(pods.class_codes)))
 
 
+def count_by_node(incoming_terms: IncomingTerms, nodes: Nodes, moving: Iterable[PodInfo]) -> bool:
+    """Whether moving pods count for a node only where they are on it: none do, or domains are nodes.
+
+    A pod that matches its own terms needs no other if there is none anywhere.
+    """
+    if incoming_terms.matches_itself:
+        return False
+    classes = {info.pod_class for info in moving}
+    own = (*incoming_terms.affinity, *incoming_terms.anti_affinity)
+    keys = {each.key for each in own if any(map(each.matcher.matches, classes))}
+    existing_anti = ExistingAntiAffinity(incoming_terms.incoming)
+    for terms in {id(info.terms): info.terms for info in moving}.values():
+        keys.update(key for key, _ in existing_anti(terms))
+    return all(_are_nodes(nodes.label(key).codes) for key in keys)
+
+
+def _are_nodes(domains: NDArray[np.int32]) -> bool:
+    """Whether no two nodes are in one domain."""
+    there = domains[domains != ABSENT]
+    return len(np.unique(there)) == len(there)
+
+
 class IncrementalAffinityCounts(AffinityCounts):
     """The same for the pods of one equivalence class, updated as pods are added and removed."""
 
@@ -266,7 +289,7 @@ class IncrementalAffinityCounts(AffinityCounts):
     def _evaluate_one(self, row: int) -> int:
         found = True
         for each in self._affinity:
-            if each.column.codes[row] == ABSENT:
+            if not each.column.includes(row):
                 return AFFINITY_NOT_MET
             found = found and each.at(row) > 0
         if not found and not (self._matches_itself and self._affinity_total == 0):
@@ -314,7 +337,7 @@ class IncrementalAffinityCounts(AffinityCounts):
                 columns[each.key] = each.column
         if not tables:
             return np.zeros(len(self._incremental.snapshot), np.int8)
-        first, *others = (table.take(columns[key].slots) for key, table in tables.items())
+        first, *others = (table.take(columns[key].slots.array) for key, table in tables.items())
         for each_key in others:
             np.maximum(first, each_key, out=first)
         return _CODE_BY_RANK.take(first)
@@ -333,7 +356,7 @@ def _crossed(domain_count: IncrementalCount, changes: Mapping[int, int]) -> list
     """The rows of the domains that had no pods and have some, or the reverse."""
     by_domain = domain_count.by_domain
     return [
-        domain_count.column.rows_in(domain)
+        domain_count.column.slots.rows_at(domain)
         for domain, change in changes.items()
         if (by_domain[domain] > 0) != (by_domain[domain] > change)
     ]

@@ -6,6 +6,8 @@ pods are grouped by class and by terms, so each distinct class or set of terms i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from moorage.api.affinity import AffinityTerm, PodTerms, placed_pod_terms, pod_terms
@@ -16,6 +18,7 @@ from moorage.api.selectors import SelectorError
 from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.args import InterPodAffinityArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
@@ -30,6 +33,7 @@ from moorage.plugins.inter_pod_affinity.filtering import (
     AffinityCounts,
     IncrementalAffinityCounts,
     count_affinity,
+    count_by_node,
 )
 from moorage.plugins.inter_pod_affinity.scoring import (
     AffinityScores,
@@ -211,6 +215,12 @@ class InterPodAffinity:
         """Affinity first, then the pod's own anti-affinity, then that of pods on nodes."""
         affinity_counts = cycle.read_or(_FILTER, lambda: self._affinity_counts(cycle, pod, nodes.all))
         return FilterResult(affinity_counts.evaluate(nodes), _REASONS)
+
+    def filters_by_node(self, cycle: CycleState, pod: Pod, nodes: Nodes, moving: Sequence[PodInfo]) -> bool:
+        """Whether moving pods matter, by the pod's terms and their own, in no domain of several nodes."""
+        memory = self._memory(cycle, pod)
+        terms = pod_terms(pod) if memory is None else memory.terms
+        return count_by_node(self._resolved(pod, terms, nodes), nodes, moving)
 
     # Scoring
 

@@ -127,7 +127,7 @@ class IncrementalAffinityScores:
     def _change(self, count: IncrementalCount, changes: dict[int, int]) -> None:
         assert self._by_row is not None
         for domain, change in changes.items():
-            rows = count.column.rows_in(domain)
+            rows = count.column.slots.rows_at(domain)
             if len(rows) * _RECOUNT_DIVISOR > len(self._by_row):
                 self._by_row = None
                 return
@@ -152,7 +152,7 @@ class IncrementalAffinityScores:
         if not by_key:
             return np.zeros(len(self._incremental.snapshot), np.int64)
         first, *others = (
-            weighted.take(self._incremental.domains(key).slots) for key, weighted in by_key.items()
+            weighted.take(self._incremental.domains(key).slots.array) for key, weighted in by_key.items()
         )
         for each in others:
             first += each

@@ -146,7 +146,7 @@ class _IncrementalConstraint:
         self.column: DomainColumn = domains.column
         matcher = constraint.counted(pod)
         self.counter: PodCounter = incremental.classes.counter_for(matcher)
-        self._counts = DomainCounter(self.counter.count(ANY_KEY), domains.slots, self.column.size)
+        self._counts = DomainCounter(self.counter.count(ANY_KEY), domains.slots)
         self.spread = Spread(
             constraint,
             matcher,
@@ -177,7 +177,7 @@ class _IncrementalConstraint:
 
     def evaluate(self) -> Codes:
         """The constraint's result for every node. Shape (rows,)."""
-        return self._table.take(self.column.slots)
+        return self._table.take(self.column.slots.array)
 
 
 class IncrementalSpread(HardSpread):

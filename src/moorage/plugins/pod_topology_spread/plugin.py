@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.remembered import IdentityCache
 from moorage.client import kinds
 from moorage.client.kinds import Kind
+from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import PodInfo
 from moorage.config.args import SYSTEM_DEFAULTING, PodTopologySpreadArgs
 from moorage.framework.interface.cycle_state import CycleState, StateKey
 from moorage.framework.interface.events import Action, EventIndex, Interest, Resource, on
@@ -144,15 +148,19 @@ class PodTopologySpread:
 
     def _spread(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> HardSpread:
         memory = self._memory(cycle, pod)
-        if memory is None:
-            hard = constraints(pod, DO_NOT_SCHEDULE, self._hard_defaults, nodes.objects)
-            return count_spreads(pod, nodes, hard)
-        hard = memory.hard.of(pod, nodes.objects)
+        hard = self._hard_constraints(memory, pod, nodes.objects)
         if not hard:
             return NO_SPREAD
-        if memory.is_named:
+        if memory is None or memory.is_named:
             return count_spreads(pod, nodes, hard)
         return memory.spread(self._incremental_counts.of(nodes.snapshot), pod, hard)
+
+    def _hard_constraints(
+        self, memory: _ClassState | None, pod: Pod, objects: Objects
+    ) -> tuple[SpreadConstraint, ...]:
+        if memory is not None:
+            return memory.hard.of(pod, objects)
+        return constraints(pod, DO_NOT_SCHEDULE, self._hard_defaults, objects)
 
     def _memory(self, cycle: CycleState, pod: Pod) -> _ClassState | None:
         """The cache of the pod's equivalence class; None: there is none."""
@@ -173,6 +181,13 @@ class PodTopologySpread:
         """Reject nodes whose domain would be more than maxSkew ahead of the emptiest one."""
         spread = cycle.read_or(_FILTER, lambda: self._spread(cycle, pod, nodes.all))
         return FilterResult(spread.evaluate(nodes), _REASONS) if spread.spreads else ALL
+
+    def filters_by_node(self, cycle: CycleState, pod: Pod, nodes: Nodes, moving: Sequence[PodInfo]) -> bool:
+        """Whether no hard constraint counts a moving pod."""
+        hard = self._hard_constraints(self._memory(cycle, pod), pod, nodes.objects)
+        matchers = [each.counted(pod) for each in hard]
+        classes = {info.pod_class for info in moving} if matchers else set()
+        return not any(matcher.matches(each) for matcher in matchers for each in classes)
 
     def pre_score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
         """Count, for every soft constraint, the matching pods near each feasible node."""

@@ -140,9 +140,7 @@ class _Axis:
         self.counter = counter
         self.count = counter.count(ANY_KEY)
         self._position = self.count.steps.position
-        self._by_domain = (
-            None if domains is None else DomainCounter(self.count, domains.slots, domains.column.size)
-        )
+        self._by_domain = None if domains is None else DomainCounter(self.count, domains.slots)
 
     @property
     def most_pods(self) -> int:
@@ -219,7 +217,8 @@ class IncrementalSpreadScores:
         for number, axis in enumerate(self._axes):
             if self._topology.is_host[number]:
                 rows, pods = axis.count.where()
-                is_labelled = self._topology.columns[number].codes[rows] != ABSENT
+                column = self._topology.columns[number]
+                is_labelled = column.slots.array[rows] != column.size
                 of_rows[rows] += pods * is_labelled * cells.strides[number]
         return of_rows
 
@@ -228,6 +227,7 @@ class IncrementalSpreadScores:
         return (
             self._incremental is incremental
             and self._version == incremental.version
+            and self._topology.is_kept
             and self._soft is soft
             and all(axis.counter.is_kept for axis in self._axes)
         )
@@ -246,7 +246,7 @@ class IncrementalSpreadScores:
                 for row, pods in moved.items():
                     if axis.count.at(row) >= self._cells.shape[number] - 1:
                         return False
-                    if self._topology.columns[number].codes[row] != ABSENT:
+                    if self._topology.columns[number].includes(row):
                         self._move(self._cells, row, pods * self._cells.strides[number])
         return True
 

@@ -20,6 +20,7 @@ from moorage.cluster.columns import ABSENT
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.pod_topology_spread.constraints import SpreadConstraint, having_keys, topology_keys
 from moorage.plugins.topology_counts.incremental import DomainColumn, IncrementalCounts
+from moorage.plugins.topology_counts.slots import Slots
 
 _CELLS_PER_ROW: Final = 2
 _MAX_SMALL_CELLS: Final = 4096
@@ -38,16 +39,17 @@ class CountedDomains:
         self.column = column
         self.eligible = eligible
         """Which nodes' pods count. Shape (rows,)."""
-        self.slots = column.slots_where(eligible)
+        self.slots = column.slots.where(eligible)
         """The domain of each row in which its pods count; the last place for those that do not."""
         if column.empty_code != ABSENT:
             # Nodes without the label, where they count at all, are in the domain of an empty label.
-            self.slots = np.where((column.codes == ABSENT) & eligible, column.empty_code, self.slots)
+            is_outside = (column.slots.array == column.size) & eligible
+            self.slots = Slots(np.where(is_outside, column.empty_code, self.slots.array), column.size)
 
     @cached_property
     def is_domain(self) -> NDArray[np.bool_]:
         """Which domains have an eligible node; the last entry, for no domain, is False."""
-        is_domain = np.bincount(self.slots, minlength=self.column.size + 1) > 0
+        is_domain = np.bincount(self.slots.array, minlength=self.column.size + 1) > 0
         is_domain[-1] = False
         return is_domain
 
@@ -80,13 +82,18 @@ class Cells:
         self.is_ignored = np.zeros(shape, bool)
         """The cells whose nodes score 0, because they lack a label."""
         for axis, column in enumerate(topology.columns):
-            places = column.slots
+            places = column.slots.array
             if topology.is_host[axis]:
-                places = np.where(column.codes == ABSENT, shape[axis] - 1, 0)
+                places = np.where(places == column.size, shape[axis] - 1, 0)
             self.of_rows += places * self.strides[axis]
             if topology.needs_all_keys:
                 np.moveaxis(self.is_ignored, axis, 0)[-1] = True
         self._feasible: list[FeasibleCells] = []
+
+    def free(self) -> None:
+        """Free the memory of cells that are not used any more."""
+        self.of_rows = np.zeros(0, np.intp)
+        self._feasible = []
 
     def feasible(self, nodes: Nodes) -> FeasibleCells:
         """The cells of some nodes, as if there were no pods on hosts; often the same nodes again."""
@@ -132,6 +139,16 @@ class Topology:
         self._is_countable_anywhere = bool(self._countable.any())
         self._counted: dict[int, CountedDomains] = {}
         self._cells: dict[tuple[int, ...], Cells] = {}
+        self.is_kept = True
+        """Whether this is still shared."""
+
+    def release(self) -> None:
+        """Drop all arrays by row: who uses this makes it again."""
+        self.is_kept = False
+        self._counted.clear()
+        for cells in self._cells.values():
+            cells.free()
+        self._cells.clear()
 
     def counted(self, axis: int, included: NDArray[np.bool_] | None) -> CountedDomains:
         """The domains of a key, where pods on some nodes count; None: all nodes."""

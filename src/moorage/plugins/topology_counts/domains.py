@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
-from moorage.cluster.columns import ABSENT, CodeColumn
+from moorage.cluster.columns import ABSENT
+from moorage.cluster.label_columns import LabelColumn
 from moorage.cluster.snapshot import Snapshot
 from moorage.cluster.vocabularies import TermsVocabulary
 from moorage.plugins.topology_counts.pod_counters import CountQuery
 from moorage.plugins.topology_counts.row_count import RowCount
+from moorage.plugins.topology_counts.slots import Slots
 
 Counts = NDArray[np.int64]
 
 _NO_CHANGE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
-def count_by_domain(
-    column: CodeColumn[str], rows: NDArray[Any], weights: NDArray[Any] | None = None
-) -> Counts:
+def count_by_domain(column: LabelColumn, rows: NDArray[Any], weights: NDArray[Any] | None = None) -> Counts:
     """How many of `rows` (node rows, repeated as often as they count) are in each domain.
 
     Shape (domains + 1,); the last entry, for nodes without the label, is 0.
@@ -104,7 +104,7 @@ class DomainCounter:
 
     __slots__ = ("_count", "_position", "_slots", "by_domain", "pods")
 
-    def __init__(self, count: RowCount, slots: NDArray[np.intp], size: int) -> None:
+    def __init__(self, count: RowCount, slots: Slots) -> None:
         self._count = count
         self._slots = slots
         self._position = count.steps.position
@@ -112,11 +112,11 @@ class DomainCounter:
         """The weight in each domain; the last entry is 0."""
         self.pods: int
         """How many pods there are in all domains together."""
-        self.by_domain, self.pods = count.by_slot(slots, size + 1)
+        self.by_domain, self.pods = count.by_slot(slots)
 
     def _recount(self) -> None:
         self._position = self._count.steps.position
-        self.by_domain[:], self.pods = self._count.by_slot(self._slots, len(self.by_domain))
+        self.by_domain[:], self.pods = self._count.by_slot(self._slots)
 
     def catch_up(self) -> Mapping[int, int] | None:
         """How much each domain has more, or less, than the last time; None: all may have changed."""
@@ -129,10 +129,9 @@ class DomainCounter:
             return None
         self._position = position
         changes: dict[int, int] = {}
-        nowhere = len(self.by_domain) - 1
         for row, pods, weight in steps:
-            domain = int(self._slots[row])
-            if domain != nowhere:
+            domain = self._slots[row]
+            if domain != self._slots.nowhere:
                 self.pods += pods
                 changes[domain] = changes.get(domain, 0) + weight
         for domain, change in changes.items():

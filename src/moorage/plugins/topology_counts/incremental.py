@@ -8,20 +8,20 @@ that no node has share one column of no domains.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moorage.api.affinity import PodTerms
-from moorage.cluster.columns import ABSENT, CodeColumn
+from moorage.cluster.columns import ABSENT
+from moorage.cluster.label_columns import LabelColumn
 from moorage.cluster.snapshot import Snapshot
 from moorage.cluster.vocabularies import TermsVocabulary
 from moorage.plugins.topology_counts.domains import DomainCounter
 from moorage.plugins.topology_counts.pod_counters import CountQuery, TermsCounters, of_classes, of_terms
 from moorage.plugins.topology_counts.row_count import RowCount
+from moorage.plugins.topology_counts.slots import Slots
 
 _MAX_CELLS: Final = 1_000_000
 """Maximum number of rows of all columns together, at 8 to 24 bytes."""
@@ -34,42 +34,24 @@ _MIN_RESULTS: Final = 16
 
 _NO_COUNTS: Final[Mapping[str, RowCount]] = MappingProxyType({})
 
-Shared = TypeVar("Shared")
+Kept = TypeVar("Kept")
 
 
 class DomainColumn:
     """The domain of every row for one topology key; valid as long as no node changes its labels."""
 
-    def __init__(self, column: CodeColumn[str]) -> None:
+    def __init__(self, column: LabelColumn) -> None:
         self.size = len(column.vocabulary)
         """How many codes of domains there are; a table by domain has one entry more, for no domain."""
-        self.codes = column.codes
-        """The domain of each row; ABSENT where there is none."""
-        self.slots = np.where(self.codes == ABSENT, self.size, self.codes).astype(np.intp)
-        """The same as places in a table by domain: the last one for no domain."""
+        codes = column.codes
+        self.slots = Slots(np.where(codes == ABSENT, self.size, codes).astype(np.intp), self.size)
+        """The domain of each row as a place in a table by domain."""
         self.empty_code = column.vocabulary.code("")
         """The domain of nodes whose label is empty; ABSENT if there are none."""
 
-    def slots_where(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """The slots of some rows, in which all others are in no domain. Shape (rows,)."""
-        if mask.all():
-            return self.slots
-        return np.where(mask, self.slots, self.size) if mask.any() else self._nowhere
-
-    @cached_property
-    def _nowhere(self) -> NDArray[np.intp]:
-        return np.full(len(self.slots), self.size, np.intp)
-
-    @cached_property
-    def _sorted(self) -> tuple[NDArray[np.intp], list[int]]:
-        order = np.argsort(self.slots, kind="stable")
-        ends = np.cumsum(np.bincount(self.slots, minlength=self.size + 1))
-        return order, [0, *ends.tolist()]
-
-    def rows_in(self, domain: int) -> NDArray[np.intp]:
-        """The rows of one domain."""
-        order, ends = self._sorted
-        return order[ends[domain] : ends[domain + 1]]
+    def includes(self, row: int) -> bool:
+        """Whether a row is in any domain."""
+        return self.slots[row] != self.size
 
 
 class IncrementalCount(DomainCounter):
@@ -78,7 +60,7 @@ class IncrementalCount(DomainCounter):
     __slots__ = ("column", "key")
 
     def __init__(self, count: RowCount, key: str, column: DomainColumn) -> None:
-        super().__init__(count, column.slots, column.size)
+        super().__init__(count, column.slots)
         self.key = key
         self.column = column
 
@@ -92,6 +74,16 @@ class ClassResults(Protocol):
 
     def release(self) -> None:
         """Drop all results by row: they are computed again from the counts when they are needed."""
+
+
+class SharedResults(Protocol):
+    """What a plugin keeps for all equivalence classes together."""
+
+    def release(self) -> None:
+        """Drop all arrays by row: these results are no longer shared, and made again by who needs them."""
+
+
+Shared = TypeVar("Shared", bound=SharedResults)
 
 
 class RecentResults:
@@ -135,7 +127,7 @@ class IncrementalCounts:
         """By topology keys that nodes have, the least recently used first."""
         self._no_domains: DomainColumn | None = None
         """The column of every key that no node has."""
-        self._shared: dict[Hashable, Any] = {}
+        self._shared: dict[Hashable, SharedResults] = {}
         """Values that depend on nodes' labels and taints alone, the least recently used first."""
         self.recent_results = RecentResults()
 
@@ -165,6 +157,8 @@ class IncrementalCounts:
     def _invalidate(self) -> None:
         self.version += 1
         self._domains.clear()
+        for each in self._shared.values():
+            each.release()
         self._shared.clear()
         self._no_domains = None
         if self._keys_version != self.snapshot.labels.keys_version:
@@ -177,21 +171,27 @@ class IncrementalCounts:
             if self._no_domains is None:
                 self._no_domains = DomainColumn(self.snapshot.label(key))
             return self._no_domains
-        return self._kept(self._domains, key, lambda: DomainColumn(self.snapshot.label(key)))
+        column, _ = self._keep(self._domains, key, lambda: DomainColumn(self.snapshot.label(key)))
+        return column
 
     def shared(self, key: Hashable, make: Callable[[], Shared]) -> Shared:
         """A value with arrays by row that depends on nodes' labels and taints alone.
 
         All equivalence classes share it, as long as `version` stays.
         """
-        value: Shared = self._kept(self._shared, key, make)
-        return value
+        value, evicted = self._keep(self._shared, key, make)
+        if evicted is not None:
+            evicted.release()
+        return cast("Shared", value)
 
-    def _kept(self, values: dict[Any, Shared], key: Hashable, make: Callable[[], Shared]) -> Shared:
+    def _keep(
+        self, values: dict[Any, Kept], key: Hashable, make: Callable[[], Kept]
+    ) -> tuple[Kept, Kept | None]:
+        """A value, made if it is not there, and the least recently used one if it had to go for it."""
         value = values[key] = values.pop(key) if key in values else make()
         if len(values) > max(_MAX_CELLS // len(self.snapshot), _MIN_COLUMNS):
-            del values[next(iter(values))]
-        return value
+            return value, values.pop(next(iter(values)))
+        return value, None
 
     def count(self, count: RowCount, key: str) -> IncrementalCount:
         """A count by node as one by domain, as long as `version` stays."""

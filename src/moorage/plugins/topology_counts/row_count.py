@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.cluster.journal import Journal
+from moorage.plugins.topology_counts.slots import Slots
 
 _MIN_KEPT_STEPS: Final = 32
 """Minimum number of kept steps of a count; applying more is hardly cheaper than adding up by row."""
@@ -123,17 +124,14 @@ class RowCount:
             pods[row] = number
         return pods
 
-    def by_slot(self, slots: NDArray[np.intp], size: int) -> tuple[NDArray[np.int64], int]:
-        """The weight in each of `size` slots, and the pods in all but the last slot, which gets no weight.
-
-        slots: the slot of each row.
-        """
+    def by_slot(self, slots: Slots) -> tuple[NDArray[np.int64], int]:
+        """The weight in each slot, and the pods in all but the last slot, which gets no weight."""
         if self._few is None:
-            return self._arrays_by_slot(slots, size)
-        total, by_slot, last = 0, np.zeros(size, np.int64), size - 1
+            return self._arrays_by_slot(slots.array, slots.nowhere + 1)
+        total, by_slot = 0, np.zeros(slots.nowhere + 1, np.int64)
         for row, (pods, weight) in self._few.items():
             slot = slots[row]
-            if slot != last:
+            if slot != slots.nowhere:
                 by_slot[slot] += weight
                 total += pods
         return by_slot, total
