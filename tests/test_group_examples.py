@@ -79,6 +79,18 @@ def test_a_gang_with_a_topology_key_runs_in_one_rack() -> None:
     assert {each["placement"]: each["total"] for each in group["placements"]} == {"east": 137, "west": 130}
 
 
+def test_members_that_are_alike_have_their_scores_in_the_chosen_placement() -> None:
+    (group,) = decide("racks.yaml", "topology.yaml", TOPOLOGY)
+    for member in group["members"]:
+        scored = {each["node"] for each in member["nodes"] if each.get("scores")}
+        assert member["node"] in {each["node"] for each in member["nodes"]}
+        assert scored <= {"bergen-1", "bergen-2"}
+    assert {each["node"] for each in group["members"][0]["nodes"] if each["scores"]} == {
+        "bergen-1",
+        "bergen-2",
+    }
+
+
 def test_a_composite_group_runs_with_two_of_its_parts_in_one_rack() -> None:
     whole, left = decide("racks.yaml", "composite.yaml", COMPOSITE)
     assert (whole["group"], whole["placement"]) == ("default/simulation", "east")

@@ -54,11 +54,15 @@ class OneGroup:
         self.cluster = SimulatedCluster(
             objects, config or default_config(VERSION), default_registry(), version=VERSION
         )
+        self.framework = self.cluster.framework_of(pods[0])
+        self.replace(group, pods)
+
+    def replace(self, group: PodGroup, pods: Sequence[Pod]) -> None:
+        """Another group comes."""
         self.cluster.cache.put(group)
         for pod in pods:
             self.cluster.cache.pod_groups.add(pod)
         self.info = PodGroupInfo(key_of(group), group, tuple(pods))
-        self.framework = self.cluster.framework_of(pods[0])
 
     def result(self, choices: type[RandomChoices] = RandomChoices) -> GroupResult:
         cycle = GroupCycle(
@@ -215,3 +219,71 @@ def test_nominations_are_seen_by_each_member() -> None:
     scene = OneGroup(zones(2, 2), gang("g", 1, topology=ZONE), members("g", 2))
     scene.cluster.cache.nominations.put(make_pod("other"), "nz00")
     assert not scene.is_alike()
+
+
+@examples(60)
+@given(
+    case=mixed_cases(most_subjects=2, nodes_at_least=2),
+    counts=st.lists(st.integers(1, 4), min_size=2, max_size=4),
+    key=st.sampled_from([ZONE, HOSTNAME, "rack"]),
+    data=st.data(),
+)
+def test_the_next_group_of_a_template_gets_what_it_gets_alone(
+    case: Case, counts: list[int], key: str, data: Any
+) -> None:
+    """The answers for the last group are used again where nodes have not changed since."""
+    group = gang("g0", 1, topology=key, priority=LOWEST)
+    group = replace(group, metadata=replace(group.metadata, namespace=case.pod.namespace))
+    first = copies(case.pod, 1, numbered=False)
+    scenes = [OneGroup(case.objects, group, first, configured(case)) for _ in range(2)]
+    for number, count in enumerate(counts):
+        name = f"g{number}"
+        renamed = replace(group, metadata=replace(group.metadata, name=name))
+        pods = [
+            replace(
+                pod,
+                metadata=replace(pod.metadata, name=f"{name}-{pod.name}", uid=f"{name}-{pod.name}"),
+                spec=replace(pod.spec, scheduling_group=members(name, 1)[0].spec.scheduling_group),
+            )
+            for pod in copies(case.pod, count, numbered=False)
+        ]
+        together, alone = scenes
+        for scene in scenes:
+            scene.replace(renamed, pods)
+            scene.cluster.engine._random.seed(number)
+        result = together.result()
+        assert contents(result) == contents(alone.result(EachAlone))
+        leaving = [pod for pod in together.cluster.cache.pods() if data.draw(st.integers(0, 9)) == 0]
+        nodes = list(together.cluster.cache.nodes())
+        changed = data.draw(st.sampled_from([*[None] * 4, *nodes]))
+        for scene in scenes:
+            for member in result.members if result.status.is_success else ():
+                if member.node_name is not None:
+                    scene.cluster.cache.assume_pod(member.pod, member.node_name)
+            for pod in leaving:
+                scene.cluster.cache.remove_pod(pod)
+            if changed is not None:
+                cordoned = replace(changed, spec=replace(changed.spec, unschedulable=True))
+                scene.cluster.cache.put_node(cordoned)
+
+
+def test_answers_are_computed_again_for_nodes_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = OneGroup(zones(3, 4, 4), gang("g", 2, topology=ZONE), members("g", 2))
+    asked: list[int] = []
+    passing = AlikeMembers._passing
+
+    def counting(self: AlikeMembers, rows: Any, count: int) -> Any:
+        asked.append(len(rows))
+        return passing(self, rows, count)
+
+    monkeypatch.setattr(AlikeMembers, "_passing", counting)
+    result = scene.result()
+    assert asked == [6, 6], "with no member, and with one"
+    for member in result.members:
+        assert member.node_name is not None
+        scene.cluster.cache.assume_pod(member.pod, member.node_name)
+    asked.clear()
+    scene.replace(gang("h", 2, topology=ZONE), members("h", 2))
+    assert scene.result().status.is_success
+    used = {member.node_name for member in result.members}
+    assert set(asked) == {len(used)}

@@ -119,7 +119,7 @@ def test_what_thousands_of_terms_and_keys_made_is_gone_when_the_pods_are() -> No
     finally:
         tracemalloc.stop()
     assert held < 100_000, "five pods of some 100 KB each, and their columns"
-    assert cache.snapshot().labels.kept_keys == []
+    assert cache.snapshot().labels.read_keys == []
 
 
 @pytest.mark.parametrize("when", [True, False], ids=["hard", "soft"])

@@ -100,6 +100,14 @@ def test_a_share_starts_where_the_last_one_ended_and_a_profile_may_ask_for_its_o
     assert len(seen[0] | seen[1] | seen[2]) == 300
 
 
+def test_each_of_several_profiles_has_its_own_share() -> None:
+    snapshot = Cache(numbered(300)).snapshot()
+    engine = Engine(percentage_of_nodes_to_score=100, seed=0)
+    profiles = [framework_of(Flat(), percentage=40), framework_of(Flat())]
+    seen = [len(engine.decide(each, POD, snapshot).feasible) for each in profiles * 2]
+    assert seen == [120, 300, 120, 300]
+
+
 def test_a_quarter_of_400_nodes_in_two_zones_has_as_many_of_each() -> None:
     snapshot = Cache(halves(400)).snapshot()
     engine, framework = Engine(percentage_of_nodes_to_score=25, seed=0), framework_of(Flat())

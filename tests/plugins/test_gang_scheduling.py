@@ -122,3 +122,28 @@ def test_hints_are_about_the_group_of_the_waiting_pod() -> None:
     assert helps[changed](waiting, gang(3), gang(2))
     assert not helps[changed](waiting, gang(2), gang(3))
     assert not helps[changed](waiting, gang(3, "other"), gang(2, "other"))
+
+
+def test_members_of_other_gangs_and_pods_held_by_others_stay_held() -> None:
+    scene = GangScene(gang(1), gang(2, "other"))
+    mine, late, stranger = member("a"), member("b"), member("c", "other")
+    scene.arrive(mine, late, stranger)
+    waiting, held = scene.handle.waiting, []
+    for pod, plugin in ((mine, "Someone"), (stranger, scene.plugin.name)):
+        held.append(waiting.hold(scene.cache.assume_pod(pod, "n"), "n", {plugin: 300.0}))
+    assert scene.plugin.permit(CycleState(), scene.cache.assume_pod(late, "n"), "n") is None
+    assert [each.outcome for each in held] == [None, None]
+
+
+def test_a_plugin_holds_a_pod_until_it_allows_it_or_the_wait_ends() -> None:
+    scene = GangScene()
+    waiting = scene.handle.waiting
+    first, second = (waiting.hold(member(name), "n", {"A": 1.0, "B": 5.0}) for name in "ab")
+    assert [*waiting.held_by("A")] == [*waiting.held_by("B")] == ["a", "b"]
+    first.allow("A")
+    assert ([*waiting.held_by("A")], [*waiting.held_by("B")]) == (["b"], ["a", "b"])
+    second.reject("A", "no")
+    assert ([*waiting.held_by("A")], [*waiting.held_by("B")]) == ([], ["a"])
+    again = waiting.hold(member("a"), "n", {"B": 5.0})
+    first.reject("B", "late")
+    assert waiting.held_by("B") == {"a": again}

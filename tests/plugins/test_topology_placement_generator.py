@@ -97,3 +97,25 @@ def test_placements_are_the_nodes_by_label(zones: list[str], data: st.DataObject
         if zone and (runs_on is None or by_node[runs_on] == zone):
             expected.setdefault(zone, []).append(name)
     assert placements(ZONE, members, zones=by_node, within=within) == expected
+
+
+def test_placements_follow_the_nodes_and_the_key() -> None:
+    cache = Cache([make_node("a", labels={ZONE: "x", "rack": "r"}), make_node("b", labels={ZONE: "x"})])
+    plugin = TopologyPlacementGenerator(Handle(pod_groups=cache.pod_groups))
+
+    def domains(key: str) -> dict[str, list[str]]:
+        spec = {"schedulingPolicy": {"basic": {}}, "schedulingConstraints": {"topology": [{"key": key}]}}
+        group = convert({"metadata": {"name": "g", "namespace": "default"}, "spec": spec}, PodGroup)
+        info = PodGroupInfo(key_of(group), group)
+        found = plugin.placement_generate(CycleState(), info, Nodes(cache.snapshot()))
+        assert not isinstance(found, Status)
+        return {each.name: each.nodes.names for each in found}
+
+    assert domains(ZONE) == domains(ZONE) == {"x": ["a", "b"]}
+    assert domains("rack") == {"r": ["a"]}
+    cache.put_node(make_node("b", labels={ZONE: "y"}))
+    assert domains(ZONE) == {"x": ["a"], "y": ["b"]}
+    cache.put_node(make_node("c", labels={ZONE: "y"}))
+    assert domains(ZONE) == {"x": ["a"], "y": ["b", "c"]}
+    cache.remove_node("a")
+    assert {name: sorted(nodes) for name, nodes in domains(ZONE).items()} == {"y": ["b", "c"]}

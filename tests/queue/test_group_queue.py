@@ -220,6 +220,21 @@ def test_activating_a_member_activates_its_group() -> None:
     assert case.places() == dict.fromkeys("ab", Place.ACTIVE)
 
 
+def test_a_group_is_activated_by_its_key() -> None:
+    case = Case()
+    case.add_group("g")
+    case.add("g", "a", "b")
+    case.back(case.pop(), "a", "b")
+    case.queue.activate_group(leaf("other"))
+    assert case.places() == dict.fromkeys("ab", Place.BACKOFF)
+    case.queue.activate_group(leaf("g"))
+    assert case.places() == dict.fromkeys("ab", Place.ACTIVE)
+    group = case.pop()
+    case.queue.activate_group(leaf("g"))
+    case.back(group, "a", "b")
+    assert case.places() == dict.fromkeys("ab", Place.BACKOFF), "a group in flight is tried after backoff"
+
+
 def test_members_of_a_deleted_group_are_incomplete() -> None:
     case = Case()
     case.add_group("g")

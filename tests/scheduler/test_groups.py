@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from moorage.api.manifests import Manifest
+from moorage.api.pod_groups import GroupKey
 from moorage.client.kinds import COMPOSITE_POD_GROUP, NODE, POD, POD_GROUP
 from moorage.emulation.kubernetes_version import V1_37
+from moorage.queue.queued_group import QueuedGroup
 from moorage.queue.scheduling_queue import Place
 from moorage.scheduler.scheduler import Scheduler
 from tests.extenders.extender_responses import Service, keeping
@@ -291,6 +293,28 @@ def test_a_group_that_an_extender_is_asked_about_sees_its_nodes_as_they_were() -
         assert {node.name for node in groups.scheduler.cache.nodes()} == {"n2", "n3"}
         assert len(await groups.bound("job")) == 3
         await groups.ends()
+
+    in_harness(scenario)
+
+
+def test_a_member_that_the_cycle_leaves_out_is_put_back() -> None:
+    async def scenario(harness: SchedulerHarness) -> None:
+        groups = Groups(harness)
+        await harness.add_node("n1")
+        await groups.add_group("job", 2)
+        await groups.add_pods("job", 1)
+        await groups.add_pods("gone", 1)
+        await harness.passes(1)
+        queue, schedule_group = groups.scheduler.queue, groups.scheduler._schedule_group
+        assert schedule_group is not None
+        members = {queued.uid: queued for queued in queue}
+        entry = QueuedGroup(next(iter(members.values())).pod, 0.0, key=GroupKey("default", "job"))
+        entry.members.update(members)
+        await schedule_group.attempt(entry)
+        await harness.passes(1)
+        condition = await harness.condition("gone-0")
+        assert condition["message"] == "scheduling error for pod group, some pods were not processed"
+        assert queue.place_of((await harness.pod("gone-0"))["metadata"]["uid"]) is Place.INCOMPLETE
 
     in_harness(scenario)
 

@@ -14,6 +14,7 @@ Every node is scored, unless the configuration asks for a share of them (`sampli
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from moorage.cluster.snapshot import Snapshot
 from moorage.engine.decision import Decision
 from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.engine.sampling import Sampling
-from moorage.framework.cache.equivalence_classes import EquivalenceClasses
+from moorage.framework.cache.equivalence_classes import EquivalenceClass, EquivalenceClasses
 from moorage.framework.extenders.extenders import ExtenderError, Extenders
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
@@ -130,18 +131,21 @@ class Engine:
         except (PluginError, ExtenderError) as error:
             return Decision(pod, None, _no_nodes(snapshot), None, diagnosis, 0, error=error)
 
-    def passes(
-        self, framework: Framework, pod: Pod, snapshot: Snapshot, node_name: str, cycle: CycleState
-    ) -> bool:
-        """Whether a node passes all filters for a pod."""
+    def equivalence_class(self, pod: Pod, snapshot: Snapshot) -> EquivalenceClass | None:
+        """The equivalence class of a pod; None if nothing is cached for it."""
+        known = self._equivalence_classes
+        return None if known is None else known.of(pod, len(snapshot))
+
+    def passing(
+        self, framework: Framework, pod: Pod, snapshot: Snapshot, names: Sequence[str], cycle: CycleState
+    ) -> list[str]:
+        """Those of some nodes that pass all filters for a pod."""
         nodes, diagnosis = Nodes(snapshot), Diagnosis(len(snapshot))
-        if self._equivalence_classes is not None:
-            cycle.equivalence_class = self._equivalence_classes.of(pod, len(snapshot))
+        cycle.equivalence_class = self.equivalence_class(pod, snapshot)
         candidates = framework.pre_filter(cycle, pod, nodes, diagnosis)
         if candidates is None:
-            return False
-        node = candidates.within(nodes.named([node_name]))
-        return len(framework.filter(cycle, pod, node, diagnosis)) > 0
+            return []
+        return framework.filter(cycle, pod, candidates.within(nodes.named(names)), diagnosis).names
 
     def cached_cycle(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> CycleState | None:
         """A pod's cycle after its pre-filters, if cached answers alone decide about the pod; else None."""

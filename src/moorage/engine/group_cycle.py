@@ -10,7 +10,8 @@ are scheduled in turn inside each of its placements, and the pods of one stay as
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
@@ -18,6 +19,7 @@ from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey
 from moorage.cluster.cache import Cache
 from moorage.engine.alike_members import AlikeMembers
+from moorage.engine.assigned_members import AssignedMembers
 from moorage.engine.assumed_members import AssumedMembers
 from moorage.engine.engine import Engine
 from moorage.engine.group_choices import GroupChoices
@@ -29,6 +31,7 @@ from moorage.engine.group_result import (
     GroupStatus,
     MemberResult,
 )
+from moorage.engine.rehearsal import Rehearsal
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.pod_groups import (
@@ -48,8 +51,22 @@ from moorage.klog import Logger, kobj
 log = Logger(__name__)
 
 _Results = dict[GroupKey, GroupResult]
-_Decide = Callable[[PodGroupInfo, Placement, Pod], Awaitable[MemberResult]]
-"""Decides for a member in a placement."""
+_KnownNodes = Iterator[str | None] | None
+"""The nodes of members in turn, if they are known from a rehearsal."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """A group that was tried in a placement.
+
+    results: of the group, and of its parts. assignments: the members that got nodes, if it was a success.
+    nodes: the nodes of members in turn, if it was a rehearsal; results are without members then.
+    """
+
+    placement: Placement
+    results: _Results
+    assignments: Sequence[Assignment]
+    nodes: list[str | None] | None = None
 
 
 class GroupCycle:
@@ -91,7 +108,8 @@ class GroupCycle:
         return decision
 
     async def _make_room(self, root: PodGroupInfo, cycle: CycleState, decision: GroupDecision) -> None:
-        dry_run = DryRun(self._cache, partial(self._schedule_again, root), self._fits)
+        assigned = partial(AssignedMembers, self._engine, self._framework, self._cache)
+        dry_run = DryRun(self._cache, partial(self._schedule_again, root), assigned)
         try:
             made = await self._framework.pod_group_post_filter(cycle, root, dry_run)
         except PluginError as error:
@@ -147,17 +165,18 @@ class GroupCycle:
             return GroupResult(group, GroupStatus.of(generated))
         if not group.is_composite:
             self._observer.placements_generated(self._framework.name, len(generated))
-        alike = self._alike_members(group) if len(generated) > 1 else None
-        first: _Results | None = None
-        feasible: list[_Results] = []
+        rehearsal = self._rehearsal(group) if len(generated) > 1 else None
+        first: _Trial | None = None
+        feasible: list[_Trial] = []
         for placement in self._choices.placements(group, generated):
             if log.v >= 4:
                 log.info(4, "Assuming placement in snapshot", placement=placement.name)
-            subtree: _Results = {}
-            decide = None if alike is None else _rehearsal(alike, placement)
-            mark, began = len(self._assumed), perf_counter()
-            result = subtree[group.key] = await self._in_placement(group, placement, subtree, decide)
-            self._assumed.forget_from(mark)
+            began = perf_counter()
+            if rehearsal is None:
+                trial = await self._tried(group, placement)
+            else:
+                trial = self._rehearsed(group, placement, rehearsal)
+            result = trial.results[group.key]
             if result.status.is_error:
                 return result
             if not group.is_composite:
@@ -166,60 +185,66 @@ class GroupCycle:
                     is_feasible=result.status.is_success,
                     seconds=perf_counter() - began,
                 )
-            first = first or subtree
+            first = first or trial
             if result.status.is_success:
-                feasible.append(subtree)
+                feasible.append(trial)
         if feasible:
-            return await self._take_best(group, cycle, feasible, results, is_rehearsed=alike is not None)
+            return await self._take_best(group, cycle, feasible, results)
         assert first is not None
-        if alike is not None:
-            first = await self._followed(group, first)
-        result, status = first[group.key], first[group.key].status
+        subtree = await self._decided(group, first)
+        result, status = subtree[group.key], subtree[group.key].status
         result.status = GroupStatus.unschedulable(
             f"0/{len(generated)} placements are available, first placement status: {status.quoted}"
         )
-        results.update(first)
+        results.update(subtree)
         return result
 
-    def _alike_members(self, group: PodGroupInfo) -> AlikeMembers | None:
-        """The members of a group, if placements can be compared without the decisions about each member."""
+    def _rehearsal(self, group: PodGroupInfo) -> Rehearsal | None:
+        """A rehearsal, if placements can be compared without the decisions about each member."""
         if group.is_composite or self._choices.reads_decisions or log.v >= 4:
             return None
-        return AlikeMembers.of(self._engine, self._framework, self._cache.snapshot(), group.pods)
+        alike = AlikeMembers.of(self._engine, self._framework, self._cache.snapshot(), group.pods)
+        if alike is None:
+            return None
+        return Rehearsal(self._framework, group, alike, self._groups.scheduled_count(group.key))
 
-    async def _followed(self, group: PodGroupInfo, rehearsed: _Results) -> _Results:
-        """A placement that was rehearsed, with the decisions about its members."""
-        known = rehearsed[group.key]
-        assert known.placement is not None
-        mark, nodes = len(self._assumed), iter([member.node_name for member in known.members])
-        decide = partial(self._member, nodes=nodes)
-        result = await self._evaluated(group, known.placement, {}, decide)
+    async def _tried(self, group: PodGroupInfo, placement: Placement) -> _Trial:
+        """A group tried in a placement."""
+        subtree: _Results = {}
+        mark = len(self._assumed)
+        subtree[group.key] = await self._in_placement(group, placement, subtree)
+        self._assumed.forget_from(mark)
+        return _Trial(placement, subtree, _assignments(group, subtree))
+
+    def _rehearsed(self, group: PodGroupInfo, placement: Placement, rehearsal: Rehearsal) -> _Trial:
+        """The same without the decisions about its members."""
+        self._choices.trying(group, placement)
+        status, nodes = rehearsal.in_placement(placement)
+        result = GroupResult(group, status, placement=placement)
+        self._choices.tried(placement, result)
+        assignments = rehearsal.assignments(nodes) if status.is_success else []
+        return _Trial(placement, {group.key: result}, assignments, nodes)
+
+    async def _decided(self, group: PodGroupInfo, trial: _Trial) -> _Results:
+        """The results of a trial, with the decisions about members if it was a rehearsal."""
+        if trial.nodes is None:
+            return trial.results
+        mark = len(self._assumed)
+        result = await self._evaluated(group, trial.placement, {}, iter(trial.nodes))
         self._assumed.forget_from(mark)
         return {group.key: result}
 
     async def _take_best(
-        self,
-        group: PodGroupInfo,
-        cycle: CycleState,
-        feasible: Sequence[_Results],
-        results: _Results,
-        *,
-        is_rehearsed: bool,
+        self, group: PodGroupInfo, cycle: CycleState, feasible: Sequence[_Trial], results: _Results
     ) -> GroupResult:
         """Choose one of the feasible placements."""
         self._cache.snapshot()  # The nodes are scored without what was assumed.
-        assigned = []
-        for subtree in feasible:
-            placement = subtree[group.key].placement
-            assert placement is not None
-            assigned.append(PlacementAssignments(placement, _assignments(group, subtree)))
+        assigned = [PlacementAssignments(trial.placement, trial.assignments) for trial in feasible]
         try:
             scores = self._framework.placement_score(cycle, group, assigned) if len(feasible) > 1 else None
         except PluginError as error:
             return GroupResult(group, GroupStatus.failed(str(error)))
-        best = feasible[self._choices.best(group, assigned, scores)]
-        if is_rehearsed:
-            best = await self._followed(group, best)
+        best = await self._decided(group, feasible[self._choices.best(group, assigned, scores)])
         if self._groups.is_nested:
             # Other groups of the hierarchy see these pods.
             for each in _assignments(group, best):
@@ -232,23 +257,23 @@ class GroupCycle:
         return best[group.key]
 
     async def _in_placement(
-        self, group: PodGroupInfo, placement: Placement, subtree: _Results, decide: _Decide | None = None
+        self, group: PodGroupInfo, placement: Placement, subtree: _Results
     ) -> GroupResult:
         """Schedule a group in a placement: its members, or child groups, in turn."""
         self._choices.trying(group, placement)
-        result = await self._evaluated(group, placement, subtree, decide or self._member)
+        result = await self._evaluated(group, placement, subtree)
         self._choices.tried(placement, result)
         return result
 
     async def _evaluated(
-        self, group: PodGroupInfo, placement: Placement, subtree: _Results, decide: _Decide
+        self, group: PodGroupInfo, placement: Placement, subtree: _Results, nodes: _KnownNodes = None
     ) -> GroupResult:
         mark, cycle = len(self._assumed), CycleState()
         result = GroupResult(group, GroupStatus.unschedulable(), placement=placement)
         if group.is_composite:
             await self._children_in_turn(group, placement, cycle, result, subtree)
         else:
-            await self._members_in_turn(group, placement, cycle, result, decide)
+            await self._members_in_turn(group, placement, cycle, result, nodes)
         if not result.status.is_success:
             self._assumed.forget_from(mark)
             result.any_scheduled = False
@@ -260,7 +285,7 @@ class GroupCycle:
         placement: Placement,
         cycle: CycleState,
         result: GroupResult,
-        decide: _Decide,
+        nodes: _KnownNodes,
     ) -> None:
         if log.v >= 5:
             log.info(
@@ -271,15 +296,11 @@ class GroupCycle:
             )
         scheduled, remaining = self._groups.scheduled_count(group.key), len(group.pods)
         verdict = self._judge(group, cycle, scheduled, remaining)
-        result.status = GroupStatus.of(verdict)
-        if verdict.code is Code.ERROR:
-            result.status = GroupStatus.failed(f"failed to evaluate placement feasibility: {verdict.message}")
-            return
-        if verdict.code is Code.UNSCHEDULABLE:
-            result.status = GroupStatus.unschedulable(*verdict.reasons)
+        if status := GroupStatus.at_start(verdict):
+            result.status = status
             return
         for pod in group.pods:
-            member = await decide(group, placement, pod)
+            member = await self._member(group, placement, pod, nodes)
             result.members.append(member)
             if member.error:
                 result.status = GroupStatus.failed(
@@ -289,17 +310,11 @@ class GroupCycle:
             remaining -= 1
             scheduled += member.is_placed
             verdict = self._judge(group, cycle, scheduled, remaining)
-            result.status = GroupStatus.of(verdict)
-            if verdict.code is Code.ERROR:
-                result.status = GroupStatus.failed(
-                    f"failed to evaluate placement feasibility: {verdict.message}"
-                )
-                return
-            if verdict.code is Code.UNSCHEDULABLE:
+            if status := GroupStatus.after_member(verdict):
+                result.status = status
                 return
             result.any_scheduled |= member.is_placed
-        if verdict.code is Code.WAIT:
-            result.status = GroupStatus.unschedulable(*verdict.reasons)
+        result.status = GroupStatus.at_end(verdict)
 
     async def _children_in_turn(
         self,
@@ -337,9 +352,9 @@ class GroupCycle:
     # Members
 
     async def _member(
-        self, group: PodGroupInfo, placement: Placement, pod: Pod, nodes: Iterator[str | None] | None = None
+        self, group: PodGroupInfo, placement: Placement, pod: Pod, nodes: _KnownNodes
     ) -> MemberResult:
-        """Find a node for a member, and assume it there. nodes: the nodes of members in turn, if known."""
+        """Find a node for a member, and assume it there."""
         if log.v >= 4:
             message = "Attempting to schedule a pod belonging to a pod group"
             log.info(4, message, podGroup=kobj(group.group), pod=kobj(pod))
@@ -358,21 +373,6 @@ class GroupCycle:
         member.seconds = perf_counter() - began
         return member
 
-    def _fits(self, assignments: Sequence[Assignment]) -> bool:
-        """Whether members pass all filters on their nodes, each assumed there before the next."""
-        mark = len(self._assumed)
-        try:
-            for each in assignments:
-                cycle = CycleState()
-                if not self._engine.passes(
-                    self._framework, each.pod, self._cache.snapshot(), each.node_name, cycle
-                ):
-                    return False
-                self._assumed.add(Assignment(each.pod, each.node_name, cycle))
-            return True
-        finally:
-            self._assumed.forget_from(mark)
-
     async def _schedule_again(self, root: PodGroupInfo) -> GroupSchedule:
         """Schedule a group in a dry run."""
         results = await self._schedule(root, CycleState())
@@ -381,16 +381,6 @@ class GroupCycle:
             SUCCESS if status.is_success else Status(status.code, (status.message,)),
             _assignments(root, results) if status.is_success else (),
         )
-
-
-def _rehearsal(alike: AlikeMembers, placement: Placement) -> _Decide:
-    """Decides for the members in a placement without assuming them: the nodes are known, and nothing else."""
-    in_turn = alike.in_placement(placement.nodes)
-
-    async def member(group: PodGroupInfo, placement: Placement, pod: Pod) -> MemberResult:
-        return MemberResult(pod, alike.cycle, node_name=in_turn.next_node())
-
-    return member
 
 
 def _assignments(group: PodGroupInfo, results: _Results) -> list[Assignment]:

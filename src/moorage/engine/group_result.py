@@ -48,6 +48,28 @@ class GroupStatus:
         """Something failed."""
         return cls(Code.ERROR, [], error)
 
+    @classmethod
+    def at_start(cls, verdict: Status) -> GroupStatus | None:
+        """Why no member is tried, by a verdict on the placement; None: they are."""
+        is_refusal = verdict.code is Code.UNSCHEDULABLE
+        return cls.unschedulable(*verdict.reasons) if is_refusal else cls._of_error(verdict)
+
+    @classmethod
+    def after_member(cls, verdict: Status) -> GroupStatus | None:
+        """Why no further member is tried; None: they are."""
+        return cls.of(verdict) if verdict.code is Code.UNSCHEDULABLE else cls._of_error(verdict)
+
+    @classmethod
+    def at_end(cls, verdict: Status) -> GroupStatus:
+        """What follows of the last verdict, if it let all members be tried."""
+        return cls.unschedulable(*verdict.reasons) if verdict.code is Code.WAIT else cls.of(verdict)
+
+    @classmethod
+    def _of_error(cls, verdict: Status) -> GroupStatus | None:
+        if verdict.code is not Code.ERROR:
+            return None
+        return cls.failed(f"failed to evaluate placement feasibility: {verdict.message}")
+
     @property
     def is_success(self) -> bool:
         """Whether enough members have nodes."""

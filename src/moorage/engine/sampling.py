@@ -27,10 +27,15 @@ class Sampling:
     def __init__(self, percentage: int) -> None:
         self._percentage = percentage
         self._next_start = 0
+        self._last: tuple[Framework, bool] | None = None
+        """The profile that was asked about last, and whether it uses a sample."""
 
     def is_wanted(self, framework: Framework) -> bool:
         """Whether a profile uses only a sample of the feasible nodes."""
-        return _finds_one(framework) or 0 < self._percentage_of(framework) < 100
+        if self._last is None or self._last[0] is not framework:
+            is_wanted = _finds_one(framework) or 0 < self._percentage_of(framework) < 100
+            self._last = framework, is_wanted
+        return self._last[1]
 
     def sample(
         self,

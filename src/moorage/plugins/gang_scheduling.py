@@ -129,17 +129,17 @@ class GangScheduling:
         if root is None:
             raise LookupError(f"failed to get podGroup {key}: it is not known, or one of its parents")
         if not self._has_quorum(root, self._groups.scheduled_count):
-            waiting = self._groups.unscheduled(root)
-            self._handle.activate(waiting)
+            self._handle.activate_group(root)
             if log.v >= 4:
                 message = "Quorum is not met for a gang. Waiting for another pod to allow"
-                log.info(4, message, pod=kobj(pod), schedulingGroup=key.name, activatedPods=len(waiting))
+                activated = len(self._groups.unscheduled(root))
+                log.info(4, message, pod=kobj(pod), schedulingGroup=key.name, activatedPods=activated)
             reason = WAITING_FOR_TREE.format(root.name) if root.is_composite else WAITING_FOR_NODES
             return wait(self._permit_timeout_seconds(key), reason)
-        for member in self._groups.scheduled(root):
-            held = self._handle.waiting.get(member.uid)
-            if held is not None:
-                held.allow(self.name)
+        if held := self._handle.waiting.held_by(self.name):
+            uids = [uid for leaf in self._groups.leaves(root) for uid in self._groups.scheduled_uids(leaf)]
+            for waiting in [held[uid] for uid in uids if uid in held]:
+                waiting.allow(self.name)
         if log.v >= 4:
             message = "Quorum is met for a gang. Allowing other pods from a gang waiting on permit"
             log.info(4, message, pod=kobj(pod), schedulingGroup=key.name)

@@ -37,15 +37,42 @@ class TopologyPlacementGenerator:
         except LookupError as error:
             reason = f"cannot determine domain for already scheduled pods: {error.args[0]}"
             return Status(Code.ERROR, (reason,))
-        label = nodes.label(key)
-        order = np.argsort(label.codes, kind="stable")
-        codes, starts = np.unique(label.codes[order], return_index=True)
-        names = label.vocabulary.values
-        return [
-            Placement(str(names[code]), nodes.at(np.sort(rows)))
-            for code, rows in zip(codes.tolist(), np.split(order, starts[1:]), strict=True)
-            if code != ABSENT and domain in (None, names[code])
-        ]
+        if nodes.rows is None and nodes.hypothetical_pods is None:
+            placements = nodes.snapshot.derived(_LatestPlacements).of(key, nodes)
+        else:
+            placements = _by_domain(key, nodes)
+        return [each for each in placements if domain in (None, each.name)]
+
+
+class _LatestPlacements:
+    """The placements of the topology key that was asked for last, in the whole cluster."""
+
+    __slots__ = ("_key", "_placements", "_position")
+
+    def __init__(self) -> None:
+        self._key, self._position = "", -1
+        self._placements: list[Placement] = []
+
+    def of(self, key: str, nodes: Nodes) -> list[Placement]:
+        """The nodes of each domain; computed again when nodes have changed."""
+        position = nodes.snapshot.node_changes.position
+        if (key, position) != (self._key, self._position):
+            self._key, self._position = key, position
+            self._placements = _by_domain(key, nodes)
+        return self._placements
+
+
+def _by_domain(key: str, nodes: Nodes) -> list[Placement]:
+    """The nodes of each domain."""
+    label = nodes.label(key)
+    order = np.argsort(label.codes, kind="stable")
+    codes, starts = np.unique(label.codes[order], return_index=True)
+    names = label.vocabulary.values
+    return [
+        Placement(str(names[code]), nodes.at(np.sort(rows)))
+        for code, rows in zip(codes.tolist(), np.split(order, starts[1:]), strict=True)
+        if code != ABSENT
+    ]
 
 
 def _domain_of(pods: list[Pod], key: str, nodes: Nodes) -> str | None:

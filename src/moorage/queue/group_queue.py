@@ -323,13 +323,22 @@ class GroupSchedulingQueue(SchedulingQueue):
         """
         for pod in pods:
             entry = self._where.get(pod.uid)
-            if not isinstance(entry, QueuedGroup):
-                if self._groups.group_of(pod) is None:
-                    super().activate((pod,))
-            elif self._backoff.remove(entry.uid) is not None:
-                self._into_active(entry, events.FORCE_ACTIVATE.label)
-            elif entry.uid in self._unschedulable:
-                self._to_active(entry, events.FORCE_ACTIVATE.label)
+            if isinstance(entry, QueuedGroup):
+                self._activate_entry(entry)
+            elif self._groups.group_of(pod) is None:
+                super().activate((pod,))
+
+    def activate_group(self, root: GroupKey) -> None:
+        """Schedule a group now, by the root of its hierarchy, as a plugin requests."""
+        entry = self._entries.get(root)
+        if entry is not None:
+            self._activate_entry(entry)
+
+    def _activate_entry(self, entry: QueuedGroup) -> None:
+        if self._backoff.remove(entry.uid) is not None:
+            self._into_active(entry, events.FORCE_ACTIVATE.label)
+        elif entry.uid in self._unschedulable:
+            self._to_active(entry, events.FORCE_ACTIVATE.label)
 
     # Reading
 

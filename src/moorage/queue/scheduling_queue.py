@@ -69,6 +69,10 @@ SortKey = Callable[[QueuedPod], Any]
 """Sorts pods: smaller keys first."""
 
 
+def nothing_began() -> None:
+    """In place of a callback: there is nothing to call."""
+
+
 class SchedulingQueue:
     """The pods without a node.
 
@@ -92,7 +96,10 @@ class SchedulingQueue:
     ) -> None:
         self.pod_events = pod_events or PodEvents(DEFAULT_VERSION.target_pod_events)
         self._new_pod_events = (self.pod_events.added.label, self.pod_events.updated.label)
-        self.changed: Callable[[], None] = lambda: None
+        self.changed: Callable[[], None] = nothing_began
+        """Called when there may be a pod to pop."""
+        self.backoff_began: Callable[[], None] = nothing_began
+        """Called when a pod begins backoff."""
         self.unschedulable_by_plugin: Counter[tuple[str, str]] = Counter()
         """Number of queued pods by the plugins that rejected them last, and by scheduler name."""
         self._rules = rules
@@ -254,13 +261,11 @@ class SchedulingQueue:
                 queue_log.unwanted(event)
             return
         if self._unschedulable:
-            requeued: Iterable[tuple[QueuedPod, QueueingStrategy]]
+            requeued: Iterable[tuple[QueuedPod, QueueingStrategy]] = ()
             if event.is_wildcard:
                 requeued = ((queued, QueueingStrategy.AFTER_BACKOFF) for queued in self._unschedulable)
-            else:
-                requeued = self._pods_to_requeue(
-                    event, old, new, self._unschedulable.interested_groups(interested, old, new)
-                )
+            elif groups := self._unschedulable.interested_groups(interested, old, new):
+                requeued = self._pods_to_requeue(event, old, new, groups)
             helped = [each for each in requeued if precheck is None or precheck(each[0].pod)]
             if log.v >= 5:
                 queue_log.unhelped(
@@ -310,7 +315,15 @@ class SchedulingQueue:
             elif (queued := self._unschedulable.get(pod.uid)) is not None:
                 self._to_active(queued, events.FORCE_ACTIVATE.label)
 
+    def activate_group(self, root: GroupKey) -> None:
+        """Schedule a group now; where groups are not scheduled together, there is none."""
+
     # Time
+
+    @property
+    def has_backoff(self) -> bool:
+        """Whether pods are in backoff."""
+        return len(self._backoff) > 0
 
     def flush_backoff(self) -> None:
         """Move pods whose backoff expired to the active queue; called at the start of every second."""
@@ -369,6 +382,7 @@ class SchedulingQueue:
             queue_log.moved(queued, event, Place.BACKOFF)
         self._observer.incoming(Place.BACKOFF, event, queued)
         self.changed()
+        self.backoff_began()
         return Place.BACKOFF
 
     def _into_active(self, queued: QueuedPod, event: str) -> Place:

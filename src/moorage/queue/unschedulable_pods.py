@@ -6,7 +6,7 @@ help; pods of one equivalence class that the same plugins rejected are grouped a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
@@ -81,7 +81,7 @@ class UnschedulablePods:
 
     def interested_groups(
         self, interested: Interested, old: Object | None, new: Object | None
-    ) -> Iterable[EquivalentPods]:
+    ) -> Mapping[EquivalentPods, None]:
         """The groups that hints have to be evaluated for at an event; each once."""
         found: dict[EquivalentPods, None] = {}
         for plugin, groups in self._by_plugin.items():

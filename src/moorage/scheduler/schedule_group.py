@@ -6,7 +6,9 @@ written in the background.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from random import Random
+from typing import Final
 
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey
@@ -15,7 +17,7 @@ from moorage.engine.group_choices import RandomChoices
 from moorage.engine.group_cycle import GroupCycle
 from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message
 from moorage.engine.group_validation import group_problem
-from moorage.framework.interface.pod_groups import PodGroupInfo
+from moorage.framework.interface.pod_groups import PodGroupInfo, group_info
 from moorage.framework.interface.status import Code
 from moorage.framework.runtime.framework import Framework
 from moorage.klog import UNHANDLED, Logger, kobj
@@ -28,6 +30,8 @@ from moorage.scheduler.group_status_writer import GroupStatusWriter
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.pod_events import PodEventRecorder
 from moorage.scheduler.schedule_one import ScheduleOne
+
+_NOT_PROCESSED: Final = "scheduling error for pod group, some pods were not processed"
 
 log = Logger(__name__)
 
@@ -69,18 +73,23 @@ class ScheduleGroup:
         self._observer.group_begins()
         try:
             await self._schedule(attempt)
+            self._fail_unsettled(attempt, _NOT_PROCESSED)
         except Exception as error:
             log.exception(error, "Unexpected error in the scheduling cycle", podGroup=str(queued.key))
-            attempt.has_failed = True
-            for member in list(attempt.unsettled.values()):
-                attempt.settle(member)
-                self._pods.fail(member, _error(str(error) or type(error).__name__))
+            self._fail_unsettled(attempt, str(error) or type(error).__name__)
         finally:
             self._queue.group_attempted(queued, scheduled=attempt.is_scheduled, failed=attempt.has_failed)
 
+    def _fail_unsettled(self, attempt: _Attempt, message: str) -> None:
+        """Put back the members that are neither bound nor put back yet."""
+        attempt.has_failed |= bool(attempt.unsettled)
+        for member in list(attempt.unsettled.values()):
+            attempt.settle(member)
+            self._pods.fail(member, _error(message))
+
     async def _schedule(self, attempt: _Attempt) -> None:
         queued = attempt.queued
-        root = self._info(queued.key, queued)
+        root = self._info(queued, attempt.unsettled)
         if root is None:
             self._refuse(attempt, None, f"pod group {queued.key} is not known")
             return
@@ -96,7 +105,7 @@ class ScheduleGroup:
             attempt.is_scheduled = True
             return
         if len(attempt.unsettled) < len(queued.members):
-            root = self._info(queued.key, queued, attempt.unsettled) or root
+            root = self._info(queued, attempt.unsettled) or root
         framework = self._pods.profiles.of(next(root.all_pods()))
         assert framework is not None
         log.info(3, "Attempting to schedule pod group", podGroup=str(queued.key))
@@ -104,7 +113,7 @@ class ScheduleGroup:
             self._pods.engine,
             framework,
             self._cache,
-            self._choices,
+            self._observer.group_choices(self._choices),
             has_placements=self._has_placements,
             observer=self._observer,
         )
@@ -115,25 +124,17 @@ class ScheduleGroup:
         self._observer.group_decided(decision)
         self._submit(attempt, framework, decision)
 
-    def _info(
-        self, key: GroupKey, queued: QueuedGroup, kept: dict[str, QueuedPod] | None = None
-    ) -> PodGroupInfo | None:
+    def _info(self, queued: QueuedGroup, waiting: Container[str]) -> PodGroupInfo | None:
         """A group with its waiting members, as plugins see it; None if it is not known any more.
 
-        kept: the members that are left; all of them if it is not given.
+        waiting: the uids of the members that are left.
         """
-        group = self._groups.get(key)
-        if group is None:
-            return None
-        if key.is_composite:
-            children = [self._info(child, queued, kept) for child in self._groups.children(key)]
-            return PodGroupInfo(key, group, (), tuple(child for child in children if child is not None))
-        pods = [
-            member.pod
-            for member in queued.in_order()
-            if self._groups.group_of(member.pod) == key and (kept is None or member.uid in kept)
-        ]
-        return PodGroupInfo(key, group, tuple(pods))
+        members = [member.pod for member in queued.in_order() if member.uid in waiting]
+
+        def members_of(key: GroupKey) -> list[Pod]:
+            return [pod for pod in members if self._groups.group_of(pod) == key]
+
+        return group_info(self._groups, queued.key, members_of)
 
     def _problem(self, root: PodGroupInfo) -> str:
         """Why a group cannot be scheduled as it is; empty if it can."""
@@ -146,10 +147,9 @@ class ScheduleGroup:
 
     def _refuse(self, attempt: _Attempt, root: PodGroupInfo | None, problem: str) -> None:
         """Fail a group before its cycle."""
-        attempt.has_failed = True
-        for member in list(attempt.unsettled.values()):
-            attempt.settle(member)
-            self._pods.fail(member, _error(problem))
+        if root is not None:
+            self._observer.group_refused(root, problem)
+        self._fail_unsettled(attempt, problem)
         for leaf in root.leaves() if root is not None else ():
             self._write(leaf, "False", "SchedulerError", problem)
 
@@ -206,7 +206,6 @@ class ScheduleGroup:
         """Write a group's condition, and log how its attempt ended."""
         status, info = result.status, result.info
         left = len(result.members) - bound
-        values = {"podGroup": kobj(info.group), "unschedulablePods": left}
         if status.is_success:
             message = "Successfully scheduled a pod group"
             log.info(2, message, podGroup=kobj(info.group), scheduledPods=bound, unschedulablePods=left)
@@ -221,7 +220,7 @@ class ScheduleGroup:
         else:
             waits = result.is_waiting_on_preemption
             message = "Pod group is waiting for preemption" if waits else "Unable to schedule a pod group"
-            log.info(2, message, **values, err=status.message)
+            log.info(2, message, podGroup=kobj(info.group), unschedulablePods=left, err=status.message)
             self._write(info, "False", "Unschedulable", status.message)
             if (refused := result.first_refused) is not None:
                 self._recorder.group_failed(info.group, refused.pod, status.message, refused.message)

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from moorage.api.base import Object
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.cluster.columns import CodeColumn
-from moorage.cluster.label_columns import LabelColumns
+from moorage.cluster.label_columns import LabelColumn, LabelColumns
 from moorage.framework.interface.status import PluginError
 from moorage.testing.clusters import Extras, Values, standard_clusters
 from moorage.testing.plugin_answers import ask
@@ -57,7 +56,7 @@ class _RecordingColumns(LabelColumns):
         vars(self).update(vars(columns))
         self._asked = asked
 
-    def column(self, key: str, nodes: Sequence[Node]) -> CodeColumn[str]:
+    def column(self, key: str, nodes: Sequence[Node]) -> LabelColumn:
         self._asked.add(key)
         return super().column(key, nodes)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
+from moorage.api.base import OwnerReference
 from moorage.api.pod import Pod
 from moorage.cluster.cache import Cache
 from moorage.engine.engine import Engine
@@ -44,8 +47,33 @@ def test_equivalence_classes_are_bounded_by_the_bytes_of_pods_and_rows(
     assert 2 <= len(sizes) <= max_kept
     assert (1 << 20) - max(sizes) < sum(sizes) <= 1 << 20
     assert classes._size_bytes == sum(sizes)
+    assert set(classes._by_spec.values()) == set(classes._known.values())
     newest = tolerating(TEMPLATES - 1, tolerations)
     assert classes.of(newest, nodes) is classes.of(newest, nodes), "the most recently used ones are kept"
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        pytest.param({"name": "another"}, True, id="name"),
+        pytest.param({"labels": {"app": "other"}}, False, id="labels"),
+        pytest.param({"namespace": "elsewhere"}, False, id="namespace"),
+        pytest.param({"owner_references": (OwnerReference(uid="1", controller=True),)}, False, id="owner"),
+    ],
+)
+def test_pods_that_share_a_spec_are_of_one_class_only_if_the_rest_is_equal(
+    other: dict[str, Any], is_same: bool
+) -> None:
+    pod = make_pod("p", labels={"app": "web"})
+    twin = replace(pod, metadata=replace(pod.metadata, **other))
+    assert twin.spec is pod.spec
+    classes = EquivalenceClasses()
+    found = [classes.of(each, 10) for each in (pod, twin, pod, twin)]
+    assert (found[0] is found[1]) == is_same
+    assert found[:2] == found[2:]
+    assert (
+        found == [classes.of(msgspec.convert(msgspec.to_builtins(each), Pod), 10) for each in (pod, twin)] * 2
+    )
 
 
 def test_shared_answers_are_bounded_by_the_bytes_of_what_plugins_read(

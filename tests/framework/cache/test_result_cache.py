@@ -431,6 +431,31 @@ def count_calls(call: PluginCall, called: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("changed", "in_columns"), [(20, False), (60, True)], ids=["some nodes", "many nodes"]
+)
+def test_of_some_nodes_with_other_pods_only_filters_that_depend_on_pods_are_asked(
+    changed: int, in_columns: bool
+) -> None:
+    framework, engine, cache = make_framework(), Engine(), _full_nodes(80)
+    for number in range(80):
+        rival = make_pod(f"rival{number}", uid=f"rival{number}", requests={"cpu": "2"})
+        cache.nominations.put(rival, f"n{number}")
+    pod = make_pod("p", requests={"cpu": "1"})
+    engine.decide(framework, pod, cache.snapshot())
+    asked, called = _asked_of_nodes(framework), list[str]()
+    for call in framework.at("filter"):
+        count_calls(call, called)
+    for number in range(changed):
+        cache.remove_pod(make_pod(f"p{number}", uid=f"p{number}"))
+    decision = engine.decide(framework, pod, cache.snapshot())
+    assert ("TaintToleration" in called) is in_columns
+    assert asked.count(("NodeResourcesFit", "n7")) == (not in_columns)
+    assert not {"TaintToleration", "NodeUnschedulable", "NodeName"} & {plugin for plugin, _ in asked}
+    expected = Engine(remembers=False).decide(framework, pod, cache.snapshot())
+    assert (decision.node, decision.message) == (None, expected.message)
+
+
+@pytest.mark.parametrize(
     ("placed", "scored"), [(3, 3), (13, 13), (40, 1000)], ids=["few changes", "some changes", "many changes"]
 )
 def test_many_changes_are_evaluated_as_whole_columns(placed: int, scored: int) -> None:

@@ -21,6 +21,7 @@ from moorage.framework.interface.extension_points import (
     EventsPlugin,
     FilterNodePlugin,
     FilterPlugin,
+    FiltersByNodePlugin,
     NormalizePlacementScorePlugin,
     NormalizeScorePlugin,
     PermitPlugin,
@@ -128,6 +129,10 @@ SKIPS_POD: tuple[type[SkipsPodPlugin], ...] = (
     PodTopologySpread,
     InterPodAffinity,
 )
+FILTERS_BY_NODE: tuple[type[FiltersByNodePlugin], ...] = (
+    PodTopologySpread,
+    InterPodAffinity,
+)
 FILTER: tuple[type[FilterPlugin], ...] = (
     NodeUnschedulable,
     NodeName,
@@ -149,6 +154,7 @@ FILTER_NODE: tuple[type[FilterNodePlugin], ...] = (
     NodeName,
     TaintToleration,
     NodeAffinity,
+    NodePorts,
     NodeResourcesFit,
 )
 POST_FILTER: tuple[type[PostFilterPlugin], ...] = (
@@ -222,6 +228,7 @@ IMPLEMENTATIONS: dict[type[Any], tuple[type[Any], ...]] = {
     SkipsPodPlugin: SKIPS_POD,
     FilterPlugin: FILTER,
     FilterNodePlugin: FILTER_NODE,
+    FiltersByNodePlugin: FILTERS_BY_NODE,
     PostFilterPlugin: POST_FILTER,
     PreScorePlugin: PRE_SCORE,
     ScorePlugin: SCORE,

@@ -15,6 +15,8 @@ from tests.builders import make_node, make_pod, port
 
 GPU = "example.com/gpu"
 NAMES = ("web", "db", "batch")
+NEEDS = {"cpu": 4000, "memory": 7 << 30, GPU: 1}
+"""Amounts of which a node has too little, or enough, as pods come and go."""
 
 
 def a_node() -> NodeView:
@@ -33,15 +35,20 @@ def contents_of(node: NodeView) -> dict[str, Any]:
         "pod_count": node.pod_count,
         "requested": {name: node.requested(name) for name in ("cpu", "memory", GPU)},
         "scoring": {name: node.scoring_requested(name) for name in ("cpu", "memory", GPU)},
+        "free": {name: node.free(name) for name in NEEDS},
+        "short": node.short_of(NEEDS),
     }
 
 
 def contents_by_columns(nodes: Nodes) -> dict[str, Any]:
+    free = {name: nodes.allocatable(name) - nodes.requested(name) for name in NEEDS}
     return {
         "pods": [info.pod.name for info in nodes.pods_on(0)],
         "pod_count": int(nodes.pod_count[0]),
         "requested": {name: int(nodes.requested(name)[0]) for name in ("cpu", "memory", GPU)},
         "scoring": {name: int(nodes.scoring_requested(name)[0]) for name in ("cpu", "memory", GPU)},
+        "free": {name: int(amount[0]) for name, amount in free.items()},
+        "short": [name for name, amount in NEEDS.items() if free[name][0] < amount],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -30,6 +31,16 @@ class Wants:
 
     def filter(self, cycle: CycleState, pod: object, nodes: Nodes) -> FilterResult:
         return ALL
+
+
+@dataclass
+class Maker:
+    """Makes a plugin; it cannot be hashed."""
+
+    name: str
+
+    def __call__(self) -> Any:
+        return recorder(self.name, Log(), filter=ALL)
 
 
 class Fails:
@@ -88,6 +99,10 @@ async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nod
             type("Mine", (), {"name": "Mine", "filter": lambda: ALL}),
             "write def filter(self, cycle, pod, nodes)",
         ),
+        (
+            type("Mine", (), {"name": "Mine", "filter": _filter, "filter_node": []}),
+            "write def filter_node(self, cycle, pod, node)",
+        ),
     ],
 )
 def test_a_plugin_that_cannot_work_fails_at_start_with_a_sentence(factory: Any, complaint: str) -> None:
@@ -96,6 +111,10 @@ def test_a_plugin_that_cannot_work_fails_at_start_with_a_sentence(factory: Any, 
     with pytest.raises(RegistryError) as error:
         registry.make("Mine", None, Handle())
     assert complaint in str(error.value)
+
+
+def test_a_factory_need_be_no_class_and_no_function() -> None:
+    assert Registry({"Mine": Maker("Mine")}).make("Mine", None, Handle()).name == "Mine"
 
 
 def test_a_name_can_be_taken_once() -> None:

@@ -256,6 +256,7 @@ def test_cached_dry_runs_equal_uncached_ones(
 ) -> None:
     monkeypatch.setattr(cache, "_MIN_COLUMNAR_ROWS", columnar_rows)
     monkeypatch.setattr(cached_filters, "MIN_COLUMNAR_ROWS", columnar_rows // 2)
+    monkeypatch.setattr(cached_filters, "_MIN_COLUMNAR_LOADS", columnar_rows // 2)
     monkeypatch.setattr(candidate_ranking, "_MIN_BATCH_ROWS", 2)
     run_state_machine_as_test(machine, settings=examples(25, stateful_step_count=20))
 

@@ -30,6 +30,8 @@ from moorage.framework.runtime.plugin_call import PluginCall
 
 MIN_COLUMNAR_ROWS: Final = 12
 """Number of nodes from which on columns are faster than one node at a time."""
+_MIN_COLUMNAR_LOADS: Final = 48
+"""The same where only pods on the nodes have changed: most filters need not be called then."""
 
 _NEVER: Final = -1
 """Log position before the first write; forces a full evaluation."""
@@ -165,14 +167,14 @@ class CachedFilters:
 
     def _refilter(self, plan: FilterPlan, cycle: CycleState, pod: Pod, changed: Rows) -> None:
         results = self._results
-        if len(changed) >= MIN_COLUMNAR_ROWS:
+        nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
+        if _is_for_columns(plan, len(changed), nodes_changed):
             rows = np.asarray(changed, np.intp)
             results.write(rows, 0)
             self._filter_nodes(plan.cached, cycle, pod, Nodes(self._snapshot, rows))
             self._filter_nominated(plan, cycle, pod, changed)
             return
-        nodes_changed = self._snapshot.node_changes.since(self._nodes_seen)
-        for row in changed:
+        for row in changed if isinstance(changed, list) else changed.tolist():
             before = int(results.codes[row])
             calls = self._open_calls(plan, row, nodes_changed)
             with_nominated = self._code_with_nominated(calls, cycle, pod, row)
@@ -223,7 +225,7 @@ class CachedFilters:
         nominated = self._snapshot.nominated.on(self._snapshot.names[row])
         if not nominated:
             return ()
-        return tuple([i for i in nominated if i.pod.priority >= self._priority and i.pod.uid != but])
+        return tuple([i for i in nominated if i.priority >= self._priority and i.pod.uid != but])
 
     def _code_with_nominated(
         self, calls: Sequence[PluginCall], cycle: CycleState, pod: Pod, row: int, but: str = ""
@@ -276,3 +278,13 @@ class CachedFilters:
             if reason is not None:
                 return self._results.code(call.plugin, reason)
         return 0
+
+
+def _is_for_columns(plan: FilterPlan, changed: int, nodes_changed: list[int] | None) -> bool:
+    """Whether columns are the faster way to filter a number of rows again.
+
+    nodes_changed: the rows whose node has changed.
+    """
+    if changed < MIN_COLUMNAR_ROWS or changed >= _MIN_COLUMNAR_LOADS:
+        return changed >= MIN_COLUMNAR_ROWS
+    return nodes_changed != [] or any(call.one_node is None for call in plan.cached)

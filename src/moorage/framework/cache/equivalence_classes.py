@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from moorage.api.limits import PodLimitError, check_pod, count_pod_terms
-from moorage.api.pod import Pod
+from moorage.api.pod import Pod, PodSpec
 from moorage.api.remembered import IdentityCache
 from moorage.api.selectors import named_nodes
 from moorage.cluster.pod_table import PodInfo
@@ -47,13 +47,15 @@ Each of them has counts by domain: some 100 KB at 5,000 nodes, if every node is 
 class EquivalenceClass:
     """What pods of one class have in common; compared by identity.
 
+    key: equal for these pods alone.
     is_named: they differ in the one node that each of them requires by name, as the pods of a DaemonSet do.
     size_bytes: the estimated size of what the class holds.
     """
 
-    __slots__ = ("_first", "_values", "is_named", "size_bytes")
+    __slots__ = ("_first", "_values", "is_named", "key", "size_bytes")
 
-    def __init__(self, first: Pod, *, is_named: bool, size_bytes: int = 0) -> None:
+    def __init__(self, first: Pod, *, is_named: bool, key: bytes = b"", size_bytes: int = 0) -> None:
+        self.key = key
         self.is_named = is_named
         self.size_bytes = size_bytes
         self._values: dict[StateKey[Any], Any] = {}
@@ -68,6 +70,22 @@ class EquivalenceClass:
         """The value that was kept, or None."""
         return self._values.get(key)
 
+    @property
+    def spec(self) -> PodSpec:
+        """The spec of the first pod."""
+        return self._first.pod.spec
+
+    def has_same_spec(self, pod: Pod) -> bool:
+        """Whether a pod is of this class because it shares the first pod's spec, which is one object."""
+        first = self._first.pod
+        mine, its = first.metadata, pod.metadata
+        return (
+            first.spec is pod.spec
+            and mine.labels == its.labels
+            and mine.namespace == its.namespace
+            and mine.owner_references == its.owner_references
+        )
+
     def info(self, pod: Pod) -> PodInfo | None:
         """The `PodInfo` shared by pods of this class; None if it terminates or has container statuses."""
         return None if pod.terminating or pod.status.container_statuses else self._first
@@ -78,6 +96,8 @@ class EquivalenceClasses:
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, EquivalenceClass] = OrderedDict()
+        self._by_spec: dict[int, EquivalenceClass] = {}
+        """By the identity of the first pod's spec, the latest of the classes: pods often share specs."""
         self._size_bytes = 0
         self._exceeded = IdentityCache(_exceeded)
 
@@ -88,6 +108,15 @@ class EquivalenceClasses:
         """
         if error := self._exceeded.get(pod):
             raise PodLimitError(error)
+        found = self._by_spec.get(id(pod.spec))
+        if found is None or not found.has_same_spec(pod):
+            found = self._by_key(pod, rows)
+            if found is None:
+                return None
+        self._known.move_to_end(found.key)
+        return found
+
+    def _by_key(self, pod: Pod, rows: int) -> EquivalenceClass | None:
         names = named_nodes(pod)
         is_named = names is not None and len(names) == 1
         key = equivalence_key(_unnamed(pod) if is_named else pod, any_claims=True, any_group=True)
@@ -99,17 +128,19 @@ class EquivalenceClasses:
             if _is_too_large(pod, key):
                 return None
             size_bytes = _CLASS_BYTES + _BYTES_PER_KEY_BYTE * len(key) + _ROW_BYTES * rows
-            found = self._known[key] = EquivalenceClass(pod, is_named=is_named, size_bytes=size_bytes)
+            found = EquivalenceClass(pod, is_named=is_named, key=key, size_bytes=size_bytes)
+            self._known[key] = self._by_spec[id(pod.spec)] = found
             self._make_room(size_bytes)
-        else:
-            self._known.move_to_end(key)
         return found
 
     def _make_room(self, size_bytes: int) -> None:
         """Evict the least recently used classes beyond the limit, after one was added."""
         self._size_bytes += size_bytes
         while self._size_bytes > _MAX_BYTES and len(self._known) > _MIN_CLASSES:
-            self._size_bytes -= self._known.popitem(last=False)[1].size_bytes
+            evicted = self._known.popitem(last=False)[1]
+            self._size_bytes -= evicted.size_bytes
+            if self._by_spec.get(id(evicted.spec)) is evicted:
+                del self._by_spec[id(evicted.spec)]
 
 
 def _exceeded(pod: Pod) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -20,8 +19,7 @@ from moorage.framework.interface.status import Code, Status
 _NOT_REFUSED = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """One plugin's reason; many nodes may share it."""
 
     plugin: str
@@ -44,6 +42,8 @@ class Diagnosis(msgspec.Struct, eq=False):
     pending_plugins: set[str] = msgspec.field(default_factory=set)
     _refusals: list[Refusal] = msgspec.field(default_factory=list)
     _codes: NDArray[np.int32] | None = None
+    _first: NDArray[np.int16] | None = None
+    """The cached results of all nodes that `_codes` are made from, where nothing else was recorded before."""
     _plugins: set[str] = msgspec.field(default_factory=set)
     _cached: tuple[Nodes, NDArray[np.int16], list[Refusal], list[int] | None] | None = None
     """Cached results, not recorded yet: they are not needed where a pod gets a node."""
@@ -61,7 +61,10 @@ class Diagnosis(msgspec.Struct, eq=False):
         """Index into `refusals` for each row of the snapshot; -1 where no filter rejected."""
         self._flush_cached()
         if self._codes is None:
-            self._codes = np.full(self.total, _NOT_REFUSED, np.int32)
+            if self._first is None:
+                self._codes = np.full(self.total, _NOT_REFUSED, np.int32)
+            else:
+                self._codes = np.add(self._first, _NOT_REFUSED, dtype=np.int32)
         return self._codes
 
     @property
@@ -100,8 +103,8 @@ class Diagnosis(msgspec.Struct, eq=False):
             return
         (nodes, codes, refusals, counts), self._cached = self._cached, None
         counts = np.bincount(codes, minlength=1).tolist() if counts is None else counts
-        if nodes.rows is None and self._codes is None:
-            self._codes = np.add(codes, _NOT_REFUSED, dtype=np.int32)
+        if nodes.rows is None and self._codes is None and self._first is None:
+            self._first = codes
             self._counts = counts
         else:
             refused = np.flatnonzero(codes)
@@ -145,9 +148,9 @@ class Diagnosis(msgspec.Struct, eq=False):
         if self._cached is not None and not self._refusals:
             counts = self._cached[3]
             return int(np.count_nonzero(self._cached[1])) if counts is None else sum(counts[1:])
-        return self.total - self._counted()[0] if self.refusals else 0
+        return self.total - self.counts()[0] if self.refusals else 0
 
-    def _counted(self) -> list[int]:
+    def counts(self) -> list[int]:
         """Number of nodes without a refusal, and with each of those that there are."""
         self._flush_cached()
         if self._counts is None:
@@ -159,7 +162,7 @@ class Diagnosis(msgspec.Struct, eq=False):
         if self.pre_filter is not None:
             yield self.pre_filter.plugin, self.pre_filter.reasons, self.total - self.outside
             return
-        absent, *counts = self._counted() if self.refusals else [self.total]
+        absent, *counts = self.counts() if self.refusals else [self.total]
         for refusal, count in zip(self.refusals, counts, strict=False):
             if count:
                 yield refusal.plugin, refusal.reason.texts, count
@@ -171,7 +174,7 @@ class Diagnosis(msgspec.Struct, eq=False):
         tally: Counter[str] = Counter()
         absent, refusals = self.total, self.refusals
         if refusals:
-            absent, *counts = self._counted()
+            absent, *counts = self.counts()
             for refusal, count in zip(refusals, counts, strict=False):
                 if count:
                     _add(tally, refusal.reason.texts, count)

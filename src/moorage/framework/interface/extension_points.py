@@ -25,10 +25,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -208,8 +209,7 @@ class PostFilterPlugin(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterResult:
+class PostFilterResult(msgspec.Struct, frozen=True):
     """The result of a post-filter.
 
     status: SUCCESS ends the search for room; a refusal asks the next plugin, as a bare Status does.
@@ -434,7 +434,20 @@ class SkipsPodPlugin(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@runtime_checkable
+class FiltersByNodePlugin(Protocol):
+    """A plugin that counts pods on other nodes, and may know that those that come and go do not matter."""
+
+    def filters_by_node(self, cycle: CycleState, pod: Pod, nodes: Nodes, moving: Sequence[PodInfo]) -> bool:
+        """Whether a node's answer depends on some pods only where they are on that node.
+
+        Called where a group makes room, for members whose answers are not declared by `depends_on`, after
+        `pre_filter` and with every node of the cluster. moving: the pods that are removed from nodes and put
+        back, and the group's members. If True, a node is filtered again only when a pod moved there.
+        """
+
+
+@dataclass(frozen=True)
 class ExtensionPoint:
     """An extension point.
 
@@ -455,7 +468,7 @@ class ExtensionPoint:
         """The name in metrics, logs and messages, such as PreFilter."""
         return point_name(self.name)
 
-    @property
+    @cached_property
     def methods(self) -> tuple[str, ...]:
         """The Python methods any of which puts a plugin there."""
         return tuple(method for protocol in self.protocols for method in methods_of(protocol))
@@ -475,7 +488,7 @@ POINTS: Mapping[str, ExtensionPoint] = MappingProxyType(
             ExtensionPoint("pre_enqueue", (PreEnqueuePlugin,)),
             ExtensionPoint("queue_sort", (QueueSortPlugin,)),
             ExtensionPoint("pre_filter", (PreFilterPlugin,), (PodChangePlugin, SkipsPodPlugin)),
-            ExtensionPoint("filter", (FilterPlugin, FilterNodePlugin)),
+            ExtensionPoint("filter", (FilterPlugin, FilterNodePlugin), (FiltersByNodePlugin,)),
             ExtensionPoint("post_filter", (PostFilterPlugin,)),
             ExtensionPoint("pre_score", (PreScorePlugin,)),
             ExtensionPoint("score", (ScorePlugin, ScoreNodePlugin), (NormalizeScorePlugin,)),

@@ -5,17 +5,16 @@ Code 0 lets the pod in; any other code is an index into the reasons. Text is mad
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.framework.interface.status import AnswerError, Code, Status
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(msgspec.Struct, frozen=True):
     """Why a node was rejected: one text or several; `code` determines whether preemption could help."""
 
     texts: tuple[str, ...]
@@ -26,8 +25,7 @@ class Reason:
         assert self.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE), self.code
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FilterResult:
+class FilterResult(msgspec.Struct, frozen=True, eq=False):
     """A filter's answer for all nodes it was asked about.
 
     codes: shape (nodes,); 0 passes, i is rejected for `reasons[i - 1]`. None: all nodes pass.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol
 from moorage.api.base import Object
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import GroupKey
 from moorage.clock import Clock, LoopClock
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
@@ -75,6 +76,7 @@ class Live:
     client: Client
     recorder: EventRecorder
     activate: Callable[[Iterable[Pod]], None]
+    activate_group: Callable[[GroupKey], None]
     custom: Callable[[str], list[Manifest]] = lambda kind: []
 
 
@@ -111,6 +113,7 @@ class Handle:
             `on(node_name)`, `put(pod, node_name)`, `remove(uid)`.
         pod_groups: groups of pods, their hierarchy and members.
         activate(pods): move pods to the active queue. Simulations have no queue: nothing happens.
+        activate_group(key): the same for the pods of a group, by the root of its hierarchy.
         pre_binding: pods in pre-bind, which can still be stopped.
 
     Calling other plugins and extenders:
@@ -124,8 +127,9 @@ class Handle:
     In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
         on_loop(call): call something on the scheduler's loop, and wait for its result; `call`
             may be async: `handle.on_loop(lambda: handle.client.get(kinds.CONFIG_MAP, "default", "zones"))`.
-        Safe as they are: record_event, activate, is_live, profile, `custom`, `pre_binding.is_stopped`,
-            `allow` and `reject` of waiting pods, and getting a single object from `objects`.
+        Safe as they are: record_event, activate, activate_group, is_live, profile, `custom`,
+            `pre_binding.is_stopped`, `allow` and `reject` of waiting pods, and getting a single object from
+            `objects`.
             WrongThreadError: client, nodes and wait_until. All else, such as changing or iterating over
             objects and nominations, needs on_loop, too, and is not checked.
 
@@ -218,6 +222,11 @@ class Handle:
         """Move pods that wait in the queue to the active queue, regardless of what they wait for."""
         if self.live is not None:
             self._posted(self.live.activate, list(pods))
+
+    def activate_group(self, key: GroupKey) -> None:
+        """The same for all pods of a group that wait together; key: the root of its hierarchy."""
+        if self.live is not None:
+            self._posted(self.live.activate_group, key)
 
     def _posted(self, call: Callable[..., None], *arguments: Any) -> None:
         """Call something: at once if on the loop, soon if in a thread."""

@@ -16,10 +16,12 @@ from moorage.api.node import Node, Taint
 from moorage.api.resource_requests import CPU, MEMORY
 from moorage.api.selectors import NODE_NAME_FIELD, NodeTerm, Operator, RequiredNodes, Requirement
 from moorage.cluster.columns import ABSENT, COLUMN_MAX, CodeColumn, V, Vocabulary, clipped
+from moorage.cluster.host_ports import HostPort
 from moorage.cluster.label_columns import integers, matching
 from moorage.cluster.object_tables import Objects
-from moorage.cluster.pod_table import Disk, HostPort, PodInfo
+from moorage.cluster.pod_table import Disk, PodInfo
 from moorage.cluster.snapshot import Snapshot
+from moorage.cluster.vocabularies import HostPortVocabulary
 from moorage.framework.interface.filter_result import Mask
 from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 
@@ -71,10 +73,28 @@ class Label(Codes[str]):
         return [None if code == ABSENT else self.vocabulary.values[code] for code in self.codes.tolist()]
 
 
+class HostPorts(Codes[frozenset[HostPort]]):
+    """The host ports in use on every node."""
+
+    __slots__ = ()
+
+    def where(
+        self, ports: frozenset[HostPort], is_met: Callable[[frozenset[HostPort]], bool]
+    ) -> NDArray[np.bool_]:
+        """Where the ports in use meet a condition; only those with an equal protocol and number can."""
+        assert isinstance(self.vocabulary, HostPortVocabulary)
+        table = np.zeros(len(self.vocabulary) + 1, bool)
+        for code in self.vocabulary.sharing(ports):
+            used = self.vocabulary.values[code]
+            assert used is not None
+            table[code] = is_met(used)
+        return table[self.codes]
+
+
 class NodeView:
     """One node of a view, for plugins that look at one node at a time.
 
-    added: pods assumed to be on the node. removed: pods assumed to be removed from it, by uid.
+    added: pods assumed to be on the node. removed: pods assumed to be removed from it.
     """
 
     __slots__ = ("_requested", "added", "removed", "row", "snapshot")
@@ -83,23 +103,20 @@ class NodeView:
         self.snapshot = snapshot
         self.row = row
         self.added = added
-        self.removed: Mapping[str, PodInfo] = {}
+        self.removed: tuple[PodInfo, ...] = ()
         self._requested: Mapping[str, int] = snapshot.requested.by_row[row]
         """What the pods on the node request, without those that are added."""
 
     def without(self, pods: Iterable[PodInfo]) -> NodeView:
         """The node as it would be without some of the pods that are on it now."""
-        leaving = {info.pod.uid: info for info in pods}
-        removed = {**self.removed, **leaving} if self.removed else leaving
-        return self._supposing(removed, leaving.values(), -1)
+        leaving = tuple(pods)
+        return self._supposing(self.removed + leaving, leaving, -1)
 
     def putting_back(self, info: PodInfo) -> NodeView:
         """The node with one of the removed pods put back."""
-        return self._supposing(
-            {uid: each for uid, each in self.removed.items() if each is not info}, (info,), 1
-        )
+        return self._supposing(tuple([each for each in self.removed if each is not info]), (info,), 1)
 
-    def _supposing(self, removed: Mapping[str, PodInfo], moved: Iterable[PodInfo], sign: int) -> NodeView:
+    def _supposing(self, removed: tuple[PodInfo, ...], moved: tuple[PodInfo, ...], sign: int) -> NodeView:
         twin = NodeView(self.snapshot, self.row, self.added)
         twin.removed = removed
         twin._requested = requested = dict(self._requested)
@@ -135,7 +152,8 @@ class NodeView:
         row = np.array((self.row,), np.intp)
         if not self.added and not self.removed:
             return Nodes(self.snapshot, row)
-        removed = np.array(self.snapshot.pods.rows_of(self.removed), np.intp)
+        uids = (info.pod.uid for info in self.removed)
+        removed = np.array(self.snapshot.pods.rows_of(uids), np.intp)
         added = [(0, info) for info in self.added]
         return Nodes(
             self.snapshot, row, HypotheticalPods(self.snapshot, 1, np.zeros_like(removed), removed, added)
@@ -145,8 +163,10 @@ class NodeView:
     def pods(self) -> list[PodInfo]:
         """The pods on the node."""
         here = self.snapshot.pods_of(self.row).infos
-        staying = (info for info in here if info.pod.uid not in self.removed) if self.removed else here
-        return [*staying, *self.added]
+        if self.removed:
+            removed = set(self.removed)
+            here = [info for info in here if info not in removed]
+        return [*here, *self.added]
 
     @property
     def allowed_pods(self) -> int:
@@ -160,16 +180,32 @@ class NodeView:
         count: int = self.snapshot.pod_count.item(self.row)
         return count + len(self.added) - len(self.removed)
 
+    @property
+    def ports(self) -> frozenset[HostPort]:
+        """The host ports in use on the node."""
+        if self.added or self.removed:
+            return frozenset().union(*(info.host_ports for info in self.pods))
+        return self.snapshot.ports[self.row] or frozenset()
+
     def allocatable(self, resource: str) -> int:
         """How much of a resource pods may fill: milli-CPU, bytes or a count."""
         return self.snapshot.allocatable.by_row[self.row].get(resource, 0)
 
     def free(self, resource: str) -> int:
         """How much of a resource is left; negative where pods request more than there is."""
-        free = self.snapshot.allocatable.by_row[self.row].get(resource, 0) - self._requested.get(resource, 0)
-        for info in self.added:
-            free -= info.load.amounts.get(resource, 0)
-        return free
+        return self.allocatable(resource) - self.requested(resource)
+
+    def short_of(self, needs: Mapping[str, int]) -> list[str]:
+        """Of some resources, those of which less is left than the given amounts."""
+        allocatable, requested = self.snapshot.allocatable.by_row[self.row], self._requested
+        short = []
+        for resource, amount in needs.items():
+            free = allocatable.get(resource, 0) - requested.get(resource, 0)
+            for info in self.added:
+                free -= info.load.amounts.get(resource, 0)
+            if free < amount:
+                short.append(resource)
+        return short
 
     def requested(self, resource: str) -> int:
         """How much of a resource the pods on the node request."""
@@ -186,7 +222,7 @@ class NodeView:
         requested = int(self.snapshot.scoring_requested.values[lane, self.row])
         for info in self.added:
             requested += info.load.scoring_memory if lane else info.load.scoring_cpu_milli
-        for info in self.removed.values():
+        for info in self.removed:
             requested -= clipped(info.load.scoring_memory if lane else info.load.scoring_cpu_milli)
         return requested
 
@@ -327,19 +363,20 @@ class Nodes:
         return self._codes(self.snapshot.taints)
 
     @property
-    def ports(self) -> Codes[frozenset[HostPort]]:
+    def ports(self) -> HostPorts:
         """The host ports in use on each node."""
-        return self._held(self.snapshot.ports, lambda info: info.host_ports)
+        held = self._held(self.snapshot.ports, lambda info: info.host_ports, HostPortVocabulary)
+        return HostPorts(held.codes, held.vocabulary)
 
     @property
     def claims(self) -> Codes[frozenset[str]]:
         """The volume claims (namespace/name) that pods on each node use."""
-        return self._held(self.snapshot.claims, lambda info: info.claims)
+        return self._held(self.snapshot.claims, lambda info: info.claims, Vocabulary)
 
     @property
     def disks(self) -> Codes[frozenset[Disk]]:
         """The disks that pods on each node name themselves."""
-        return self._held(self.snapshot.disks, lambda info: info.disks)
+        return self._held(self.snapshot.disks, lambda info: info.disks, Vocabulary)
 
     def pods_on(self, index: int) -> list[PodInfo]:
         """The pods on one node of this view."""
@@ -357,13 +394,16 @@ class Nodes:
         return Codes(self.pick(column.codes), column.vocabulary)
 
     def _held(
-        self, column: CodeColumn[frozenset[V]], held: Callable[[PodInfo], frozenset[V]]
+        self,
+        column: CodeColumn[frozenset[V]],
+        held: Callable[[PodInfo], frozenset[V]],
+        new_vocabulary: Callable[[], Vocabulary[frozenset[V]]],
     ) -> Codes[frozenset[V]]:
         """What pods on each node hold; computed again for nodes where holders are added or removed."""
         changed = [] if self.hypothetical_pods is None else self.hypothetical_pods.holders()
         if not changed:
             return self._codes(column)
-        vocabulary: Vocabulary[frozenset[V]] = Vocabulary()
+        vocabulary = new_vocabulary()
         sets = [column.vocabulary.values[code] for code in self.pick(column.codes).tolist()]
         for index in changed:
             sets[index] = frozenset().union(*map(held, self.pods_on(index)))

@@ -60,6 +60,22 @@ class PodGroupInfo:
             yield from child.leaves()
 
 
+def group_info(
+    groups: PodGroups, key: GroupKey, members: Callable[[GroupKey], Iterable[Pod]]
+) -> PodGroupInfo | None:
+    """A group with its members to schedule; None if it is not known.
+
+    members: the members of a PodGroup to schedule, in order.
+    """
+    group = groups.get(key)
+    if group is None:
+        return None
+    if not key.is_composite:
+        return PodGroupInfo(key, group, tuple(members(key)))
+    parts = (group_info(groups, child, members) for child in groups.children(key))
+    return PodGroupInfo(key, group, (), tuple(part for part in parts if part is not None))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
     """Nodes among which all members of a group are to run; a topology domain, for example."""
@@ -124,6 +140,9 @@ class GroupDryRun(Protocol):
 
     def fits(self, assignments: Sequence[Assignment]) -> bool:
         """Whether members still pass all filters on their nodes, each assumed there before the next."""
+
+    def reprieve(self, units: Sequence[Sequence[Pod]], assignments: Sequence[Assignment]) -> Sequence[bool]:
+        """Put units of removed pods back in turn, each if members still fit then; which of them are back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 
 class Code(Enum):
@@ -17,12 +18,13 @@ class Code(Enum):
     SKIP = "Skip"
     PENDING = "Pending"
 
+    __hash__ = object.__hash__  # Members are compared by identity; that of Enum is a call in Python.
+
 
 _REFUSALS = frozenset((Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING))
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(msgspec.Struct, frozen=True):
     """An answer with its reasons; `plugin` is filled in by the framework."""
 
     code: Code

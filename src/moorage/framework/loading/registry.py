@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from moorage.api.decode import KINDS
@@ -30,6 +31,8 @@ from moorage.framework.runtime.error_location import described, location_in_plug
 Factory = Callable[..., Plugin]
 
 _OWN_PACKAGE: Final = "moorage.plugins."
+_KEPT_SIGNATURES: Final = 1024
+"""Number of signatures that are kept: the same classes are made plugins again for every profile."""
 
 
 class RegistryError(Exception):
@@ -103,7 +106,7 @@ def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
     if not callable(factory):
         raise RegistryError(f"plugin {name}: register its class, or a function that makes it")
     try:
-        wanted = inspect.signature(factory, eval_str=True).parameters
+        wanted = _class_parameters(factory) if isinstance(factory, type) else _parameters(factory)
     except NameError as error:
         raise RegistryError(f"plugin {name}: the type of its args cannot be found: {error}") from None
     given: dict[str, Any] = {}
@@ -128,6 +131,14 @@ def _call(name: str, factory: Factory, args: Any, handle: Handle) -> Plugin:
         place = location_in_plugin(error)
         where = "" if place is None else f" ({place})"
         raise RegistryError(f"plugin {name} cannot be made: {described(error)}{where}") from error
+
+
+def _parameters(factory: Factory) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a factory, by name; NameError if the type of one cannot be found."""
+    return inspect.signature(factory, eval_str=True).parameters
+
+
+_class_parameters = lru_cache(_KEPT_SIGNATURES)(_parameters)
 
 
 def check_plugin(name: str, plugin: Plugin) -> None:
@@ -169,10 +180,24 @@ def _check_written(name: str, written: Any) -> None:
 
 
 def _check_method(name: str, method: str, bound: Any, parameters: tuple[str, ...]) -> None:
-    try:
-        inspect.signature(bound).bind(*parameters)
-    except (TypeError, ValueError):
+    if inspect.ismethod(bound) and inspect.isfunction(bound.__func__):
+        fits = _function_takes(bound.__func__, ("self", *parameters))
+    else:
+        fits = _takes(bound, parameters)
+    if not fits:
         written = ", ".join(("self", *parameters))
-        raise RegistryError(f"plugin {name}: write def {method}({written})") from None
+        raise RegistryError(f"plugin {name}: write def {method}({written})")
     if inspect.iscoroutinefunction(bound) and method not in BINDING_POINTS:
         raise RegistryError(f"plugin {name}: {method} cannot be async; the scheduling cycle does not wait")
+
+
+def _takes(method: Callable[..., Any], arguments: tuple[str, ...]) -> bool:
+    """Whether something can be called with arguments."""
+    try:
+        inspect.signature(method).bind(*arguments)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+_function_takes = lru_cache(_KEPT_SIGNATURES)(_takes)

@@ -12,10 +12,11 @@ from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
-from moorage.framework.interface.extension_points import Plugin, PodChangePlugin
+from moorage.framework.interface.extension_points import FiltersByNodePlugin, Plugin, PodChangePlugin
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason
 from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes, NodeView
+from moorage.framework.runtime.plan import ProfilePlan
 from moorage.framework.runtime.plugin_call import PluginCall
 
 
@@ -46,6 +47,30 @@ def run_filters(
     again = np.isin(places, [index for index, _ in nominated])
     alone = run(nodes.at(places[again]))
     return nodes.at(places[~again | np.isin(rows[places], alone.row_numbers())])
+
+
+def filter_by_node(
+    plan: ProfilePlan,
+    plugins: Mapping[str, Plugin],
+    cycle: CycleState,
+    pod: Pod,
+    nodes: Nodes,
+    moving: Sequence[PodInfo],
+) -> bool:
+    """Whether all filters answer about a node by the pods on it, as far as some pods come and go.
+
+    What plugins reserve is not known here: with any, it is false.
+    """
+
+    def is_by_node(name: str) -> bool:
+        plugin = plugins[name]
+        if not isinstance(plugin, FiltersByNodePlugin):
+            return False
+        return bool(PluginCall(name, "filters_by_node", plugin.filters_by_node)(cycle, pod, nodes, moving))
+
+    if plan.reserves or plan.unreserves:
+        return False
+    return all(map(is_by_node, plan.undeclared_filters))
 
 
 def state_without(

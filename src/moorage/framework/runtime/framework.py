@@ -6,11 +6,12 @@ wait. An exception or an invalid answer of a plugin becomes a PluginError with t
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from moorage.api.pod import Pod
@@ -41,7 +42,7 @@ from moorage.framework.interface.pod_groups import (
 )
 from moorage.framework.interface.status import SUCCESS, Code, PluginError, Status, unschedulable
 from moorage.framework.loading.registry import Registry, RegistryError, is_from_moorage
-from moorage.framework.runtime.filtering import run_filters, state_without
+from moorage.framework.runtime.filtering import filter_by_node, run_filters, state_without
 from moorage.framework.runtime.group_points import (
     generate_placements,
     judge_placement,
@@ -93,6 +94,8 @@ class Framework:
                 )
             self.plugins[name] = registry.make(name, profile.args(name), self.handle)
         self._calls = profile_calls(profile, self.plugins, self.handle, observer)
+        self._gates = tuple(dataclasses.replace(call, observer=None) for call in self.at("pre_enqueue"))
+        """The plugins that gate pods, without observation."""
         self._plan = ProfilePlan(self._calls)
         """The plan for pods without cached results."""
         self._result_caches = ResultCaches(self._calls, self.plugins)
@@ -116,6 +119,10 @@ class Framework:
         """The plugins at an extension point, in order."""
         return self._calls.enabled.get(point, ())
 
+    def has_outside(self, point: str) -> bool:
+        """Whether a plugin that is not moorage's own is at an extension point."""
+        return any(call.plugin in self._calls.outside for call in self.at(point))
+
     def plan(self, cycle: CycleState) -> ProfilePlan:
         """Which plugins run in a cycle, and why others do not."""
         return cycle.plan or self._plan
@@ -132,7 +139,7 @@ class Framework:
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
         """The first pre-enqueue rejection of a pod, or None."""
-        for call in self.at("pre_enqueue"):
+        for call in self._gates:
             status = call.status(pod)
             if status is not None:
                 return status
@@ -143,9 +150,8 @@ class Framework:
 
         ask_first: the plugin that gated the pod the last time, which is likely to do it again.
         """
-        if self._observer is not None:
-            self._observer.samples_gate()
-        calls: Sequence[PluginCall] = self.at("pre_enqueue")
+        is_sampled = self._observer is not None and self._observer.samples_gate()
+        calls: Sequence[PluginCall] = self.at("pre_enqueue") if is_sampled else self._gates
         if ask_first:
             calls = sorted(calls, key=lambda call: call.plugin != ask_first)
         for call in calls:
@@ -206,6 +212,10 @@ class Framework:
             calls = filters.rest
         return run_filters(calls, self.plugins, cycle, pod, nodes, diagnosis) if calls else nodes
 
+    def filters_by_node(self, cycle: CycleState, pod: Pod, nodes: Nodes, moving: Sequence[PodInfo]) -> bool:
+        """Whether a node's answer depends on some pods only where they are on that node."""
+        return filter_by_node(self.plan(cycle), self.plugins, cycle, pod, nodes, moving)
+
     def single_node_filters(self, cycle: CycleState) -> SingleNodeFilters | None:
         """The filters that run in a cycle, for one node at a time; None if that is not possible.
 
@@ -231,7 +241,7 @@ class Framework:
         It waits only where a plugin calls extenders.
         """
         reasons: list[str] = []
-        effects: list[Effect] = []
+        effects: tuple[Effect, ...] = ()
         nominated: str | None = None
         first = ""
         for call in self.at("post_filter"):
@@ -245,12 +255,14 @@ class Framework:
                 nominated = answer.nominated_node
             if answer.status.code in (Code.SUCCESS, Code.UNRESOLVABLE, Code.ERROR):
                 status = call.signed(answer.status)
-                return replace(answer, status=status, nominated_node=nominated, effects=tuple(effects))
+                return msgspec.structs.replace(
+                    answer, status=status, nominated_node=nominated, effects=effects
+                )
             if not answer.status.refused:
                 raise call.errored(answer.status)
             reasons += answer.status.reasons
             first = first or call.plugin
-        return PostFilterResult(unschedulable(*reasons).by(first), nominated, tuple(effects))
+        return PostFilterResult(unschedulable(*reasons).by(first), nominated, effects)
 
     def score(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> ScoreTable:
         """Every plugin's score of every node; without score plugins every node scores 1."""

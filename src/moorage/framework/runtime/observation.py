@@ -38,8 +38,8 @@ class FrameworkObserver(Protocol):
     def of_call(self, plugin: str, point: str) -> CallObserver | None:
         """The observer of a plugin's calls; None where they are not observed."""
 
-    def samples_gate(self) -> None:
-        """Pre-enqueue of a pod begins: decides whether the calls are timed."""
+    def samples_gate(self) -> bool:
+        """Whether the calls of a pre-enqueue that begins are timed."""
 
     def samples_cycle(self) -> bool:
         """Whether the calls of a cycle that begins are timed."""

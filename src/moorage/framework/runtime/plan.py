@@ -157,6 +157,12 @@ class ProfilePlan:
         uncached = self.pre_filters or self.filters.rest or self.pre_scores or self.reserves
         return not uncached and len(self.scores.cached) == len(self.scores.active)
 
+    @property
+    def undeclared_filters(self) -> set[str]:
+        """The plugins whose answers about a node may depend on other nodes, also if they skip the pod."""
+        methods = self.profile.by_method
+        return {call.plugin for call in (*methods["pre_filter"], *methods["filter"])} - self._cached
+
     def leaving_out(self, reason: CallDecision, plugins: Collection[str]) -> ProfilePlan:
         """This plan without some more plugins."""
         if not plugins:

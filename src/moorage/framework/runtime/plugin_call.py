@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, Scores
+from moorage.framework.interface.extension_points import MAX_SCORE, MIN_SCORE, PostFilterResult, Scores
 from moorage.framework.interface.filter_result import ALL, FilterResult, Reason, reason_of
 from moorage.framework.interface.nodes import Nodes, NodeView
 from moorage.framework.interface.status import AnswerError, Code, PluginError, Status
@@ -21,6 +21,8 @@ from moorage.framework.runtime.error_location import described, location_in_plug
 from moorage.framework.runtime.observation import CallObserver
 
 _REFUSED = np.ones(1, np.int8)
+_NOT_AWAITABLE = (Status, PostFilterResult, type(None))
+"""The usual types of answers that need not be awaited: telling that of any other object takes longer."""
 _OURS = "moorage.plugins."
 """Module prefix of plugins whose scores are known to be within bounds: tests verify it."""
 _INVALID_SCORE = (
@@ -62,7 +64,7 @@ class PluginCall:
         began = None if observer is None else observer.begin(arguments)
         try:
             answer = self.method(*arguments)
-            if inspect.isawaitable(answer):
+            if not isinstance(answer, _NOT_AWAITABLE) and inspect.isawaitable(answer):
                 answer = await answer
         except Exception as error:
             failure = self._failure(error, began)

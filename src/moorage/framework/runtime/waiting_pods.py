@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 
 from moorage.api.pod import Pod
 from moorage.clock import Clock, Timer
@@ -24,12 +25,15 @@ class WaitingPod:
         timeouts: Mapping[str, float],
         clock: Clock,
         threads: PluginThreads,
+        released: Callable[[WaitingPod, str], None],
     ) -> None:
+        """released: called when a plugin holds the pod no more."""
         assert timeouts, "no plugin returned Wait"
         self.pod = pod
         self.node_name = node_name
         self.outcome: Status | None = None
         self._threads = threads
+        self._released = released
         self._timers: dict[str, Timer] = {}
         self._done = asyncio.Event()
         for plugin, seconds in timeouts.items():
@@ -49,6 +53,7 @@ class WaitingPod:
         timer = self._timers.pop(plugin, None)
         if timer is not None:
             timer.cancel()
+            self._released(self, plugin)
         if not self._timers:
             self._resolve(SUCCESS)
 
@@ -75,8 +80,9 @@ class WaitingPod:
     def _resolve(self, outcome: Status) -> None:
         if self.outcome is None:
             self.outcome = outcome
-            for timer in self._timers.values():
+            for plugin, timer in self._timers.items():
                 timer.cancel()
+                self._released(self, plugin)
             self._done.set()
 
     async def wait(self) -> Status:
@@ -93,11 +99,25 @@ class WaitingPods:
         self._clock = clock
         self._threads = threads or PluginThreads()
         self._pods: dict[str, WaitingPod] = {}
+        self._held_by: defaultdict[str, dict[str, WaitingPod]] = defaultdict(dict)
+        """The pods that each plugin holds, by uid."""
 
     def hold(self, pod: Pod, node_name: str, timeouts: Mapping[str, float]) -> WaitingPod:
         """Add a waiting pod."""
-        waiting = self._pods[pod.uid] = WaitingPod(pod, node_name, timeouts, self._clock, self._threads)
+        waiting = self._pods[pod.uid] = WaitingPod(
+            pod, node_name, timeouts, self._clock, self._threads, self._release
+        )
+        for plugin in timeouts:
+            self._held_by[plugin][pod.uid] = waiting
         return waiting
+
+    def _release(self, waiting: WaitingPod, plugin: str) -> None:
+        if self._held_by[plugin].get(waiting.pod.uid) is waiting:
+            del self._held_by[plugin][waiting.pod.uid]
+
+    def held_by(self, plugin: str) -> Mapping[str, WaitingPod]:
+        """The pods that a plugin has neither allowed nor rejected yet, by uid."""
+        return self._held_by[plugin]
 
     def get(self, uid: str) -> WaitingPod | None:
         """A waiting pod, or None."""

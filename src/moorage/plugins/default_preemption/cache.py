@@ -128,19 +128,19 @@ class CachedDryRun:
     def _evaluate_one(self, row: int) -> None:
         cache = self._cache
         selection = self._one_node.select_victims(
-            cache.snapshot, row, self._no_victims, is_known_node=bool(cache.admits[row])
+            cache.snapshot, row, self._no_victims, is_known_node=cache.admits.item(row)
         )
         victims, pdb_violations, refusal = selection
         if refusal is not None:
             self.stats.count[row], cache.codes[row] = 0, cache.code(refusal)
             return
-        priorities = [info.pod.priority for info in victims]
+        priorities = [info.priority for info in victims]
         self.stats.put(row, priorities, list(map(start_microseconds, victims)), pdb_violations)
         cache.codes[row], cache.admits[row] = 0, True
 
     def victims_on(self, row: int) -> tuple[Pod, ...]:
         """The victims on a node that was evaluated, the most important first."""
-        victims = self._one_node.victims(self._cache.snapshot, row, int(self.stats.count[row]))
+        victims = self._one_node.victims(self._cache.snapshot, row, self.stats.count.item(row))
         return tuple(info.pod for info in victims)
 
     def explain(self, nodes: Nodes, found: Diagnosis) -> None:

@@ -20,16 +20,14 @@ def pick_one_node(stats: VictimStats, candidates: NDArray[np.intp]) -> NDArray[n
     Compared in turn: fewest PDB violations, lowest highest priority, lowest sum of priorities, fewest
     victims, and latest start time of the most important victims.
     """
-    best = candidates
-    first = (stats.pdb_violations,) if stats.has_pdb_violations else ()
-    for column in (*first, stats.highest_priority, stats.priority_sum, stats.count):
-        if len(best) > 1:
-            values = column.take(best)
-            best = best[values == np.minimum.reduce(values)]
-    if len(best) > 1:
-        started = stats.earliest_start.take(best)
-        best = best[started == np.maximum.reduce(started)]
-    return best
+    if len(candidates) < 2:
+        return candidates
+    ranks = stats.ranks.take(candidates, axis=1)
+    is_best: NDArray[np.bool_] = (ranks == np.minimum.reduce(ranks, axis=1, keepdims=True)).all(axis=0)
+    if not is_best.any():  # None is the best in all respects.
+        first = np.lexsort(ranks[::-1])[0]
+        is_best = (ranks == ranks[:, first, None]).all(axis=0)
+    return candidates[is_best]
 
 
 def find_candidates(dry_run: DryRun, rows: NDArray[np.intp], enough: int, start: int) -> NDArray[np.intp]:
@@ -37,12 +35,11 @@ def find_candidates(dry_run: DryRun, rows: NDArray[np.intp], enough: int, start:
 
     Rows are evaluated until there are enough candidates and one of them has no PDB violations.
     """
-    rotated = np.concatenate((rows[start:], rows[:start]))
     stats = dry_run.stats
-    found, enough = rotated[:0], max(enough, 1)
+    found, enough = rows[:0], max(enough, 1)
     begin, size = 0, max(enough, _MIN_BATCH_ROWS)
-    while begin < len(rotated):
-        part = rotated[begin : begin + size]
+    while begin < len(rows):
+        part = _rotated(rows, start, begin, min(begin + size, len(rows)))
         dry_run.evaluate(part)
         candidates = part[stats.count.take(part) > 0]
         found = np.concatenate((found, candidates)) if len(found) else candidates
@@ -54,3 +51,13 @@ def find_candidates(dry_run: DryRun, rows: NDArray[np.intp], enough: int, start:
                 return found[: max(enough, int(without_violations[0]) + 1)]
         begin, size = begin + size, 2 * size
     return found
+
+
+def _rotated(rows: NDArray[np.intp], start: int, begin: int, end: int) -> NDArray[np.intp]:
+    """The part from `begin` to `end` of rows that are rotated to begin at offset `start`."""
+    begin, end, size = start + begin, start + end, len(rows)
+    if end <= size:
+        return rows[begin:end]
+    if begin >= size:
+        return rows[begin - size : end - size]
+    return np.concatenate((rows[begin:], rows[: end - size]))

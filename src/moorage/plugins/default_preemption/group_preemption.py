@@ -108,10 +108,6 @@ def _not_reprieved(
     budgets: Budgets,
 ) -> list[tuple[PreemptionUnit, int]]:
     """The units that cannot be put back, with the number of their pods that violate a budget."""
-    victims = []
-    for unit, violations in in_reprieve_order(units, budgets):
-        dry_run.put_back(unit.pods)
-        if not dry_run.fits(assignments):
-            dry_run.remove(unit.pods)
-            victims.append((unit, violations))
-    return victims
+    in_turn = in_reprieve_order(units, budgets)
+    is_back = dry_run.reprieve([unit.pods for unit, _ in in_turn], assignments)
+    return [each for each, back in zip(in_turn, is_back, strict=True) if not back]

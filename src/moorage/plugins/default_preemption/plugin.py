@@ -330,10 +330,13 @@ def _preempted(pod: Pod) -> bool:
 
 def _helped(nodes: Nodes, diagnosis: Diagnosis) -> Nodes:
     """The nodes that were rejected for a reason that preemption may resolve."""
-    codes = [refusal.reason.code is Code.UNSCHEDULABLE for refusal in diagnosis.refusals]
+    is_helped = [refusal.reason.code is Code.UNSCHEDULABLE for refusal in diagnosis.refusals]
+    unrefused, *counts = diagnosis.counts()
+    if not unrefused and all(helps for helps, count in zip(is_helped, counts, strict=False) if count):
+        return nodes
     everywhere = diagnosis.pre_filter is not None and diagnosis.pre_filter.code is Code.UNSCHEDULABLE
     # The code of no refusal is -1, the last entry.
-    return nodes.where(np.array([*codes, everywhere]).take(diagnosis.codes, mode="wrap"))
+    return nodes.where(np.array([*is_helped, everywhere]).take(diagnosis.codes, mode="wrap"))
 
 
 def _log_candidates(pod: Pod, dry_run: DryRun, rows: NDArray[np.intp], names: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from moorage.api.pod import Pod
@@ -30,7 +30,7 @@ class NodeVictimSelection(NamedTuple):
 
 def lower_pods(snapshot: Snapshot, row: int, priority: int) -> list[PodInfo]:
     """The pods of lower priority on a node, in its order."""
-    return [info for info in snapshot.pods_of(row).infos if info.pod.priority < priority]
+    return [info for info in snapshot.pods_of(row).infos if info.priority < priority]
 
 
 def by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
@@ -38,7 +38,7 @@ def by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
     keys = []
     for place, info in enumerate(pods):
         started = start_microseconds(info)
-        keys.append((-info.pod.priority, started, -place if started == NOT_STARTED else place, info))
+        keys.append((-info.priority, started, -place if started == NOT_STARTED else place, info))
     keys.sort()  # No two pods have all three keys in common: infos are not compared.
     return [info for _, _, _, info in keys]
 
@@ -109,15 +109,15 @@ class SingleNodeDryRun:
                 removed.append(index)
         return sorted(removed)
 
-    def _suppositions(self, snapshot: Snapshot, row: int) -> Iterator[NodeView]:
+    def _suppositions(self, snapshot: Snapshot, row: int) -> list[NodeView]:
         """A node with the pods nominated to it that take precedence, if there are any, and without them."""
+        node = NodeView(snapshot, row)
         nominated = snapshot.nominated.on(snapshot.names[row])
-        if nominated:
-            priority, uid = self._priority, self._pod.uid
-            added = [info for info in nominated if info.pod.priority >= priority and info.pod.uid != uid]
-            if added:
-                yield NodeView(snapshot, row, tuple(added))
-        yield NodeView(snapshot, row)
+        if not nominated:
+            return [node]
+        priority, uid = self._priority, self._pod.uid
+        added = [info for info in nominated if info.priority >= priority and info.pod.uid != uid]
+        return [NodeView(snapshot, row, tuple(added)), node] if added else [node]
 
     def _passes(self, node: NodeView) -> bool:
         return self._filters.refusal(self._cycle, self._pod, node, is_known_node=True) is None

@@ -115,28 +115,32 @@ def _having_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     return has_equals
 
 
-_STATISTICS: Final = ("count", "earliest_start", "highest_priority", "pdb_violations", "priority_sum")
-"""The columns of `VictimStats`."""
-
-
 class VictimStats:
-    """Statistics of the victims on each row of a snapshot. A row without victims is no candidate."""
+    """Statistics of the victims on each row of a snapshot. A row without victims is no candidate.
 
-    __slots__ = (*_STATISTICS, "has_pdb_violations")
+    pdb_violations: the number of PDB violations among them.
+    highest_priority: the highest priority among them.
+    priority_sum: the sum of their priorities, each made positive.
+    count: the number of victims.
+    negated_start: when the first of those of the highest priority started, in microseconds before 1970.
+    ranks: all of these in the order in which candidates are compared; of each, the lowest is the best.
+    has_pdb_violations: whether any row has, or had, PDB violations.
+    """
+
+    __slots__ = (
+        "count",
+        "has_pdb_violations",
+        "highest_priority",
+        "negated_start",
+        "pdb_violations",
+        "priority_sum",
+        "ranks",
+    )
 
     def __init__(self, rows: int) -> None:
-        self.count = np.zeros(rows, np.int32)
-        """The number of victims."""
-        self.pdb_violations = np.zeros(rows, np.int32)
-        """The number of PDB violations among them."""
+        self.ranks = ranks = np.zeros((5, rows), np.int64)
+        self.pdb_violations, self.highest_priority, self.priority_sum, self.count, self.negated_start = ranks
         self.has_pdb_violations = False
-        """Whether any row has, or had, PDB violations."""
-        self.highest_priority = np.zeros(rows, np.int64)
-        """The highest priority among them."""
-        self.priority_sum = np.zeros(rows, np.int64)
-        """The sum of their priorities, each made positive."""
-        self.earliest_start = np.zeros(rows, np.int64)
-        """Start time of the first of those of the highest priority, in microseconds."""
 
     def put_all(self, rows: NDArray[np.intp], victims: Victims, removed: NDArray[np.bool_]) -> None:
         """Store which pods are removed from the nodes of `victims`, which are in these rows."""
@@ -155,13 +159,12 @@ class VictimStats:
         self.has_pdb_violations |= len(violating) > 0
         self.highest_priority[rows] = highest_priority
         self.priority_sum[rows] = priority_sum
-        self.earliest_start[rows] = earliest_start
+        self.negated_start[rows] = -earliest_start
 
     def copy_from(self, other: VictimStats, rows: NDArray[np.intp]) -> None:
         """Take over the statistics of some rows."""
         self.has_pdb_violations |= other.has_pdb_violations
-        for name in _STATISTICS:
-            getattr(self, name)[rows] = getattr(other, name)[rows]
+        self.ranks[:, rows] = other.ranks[:, rows]
 
     def put(self, row: int, priorities: Sequence[int], started: Sequence[int], pdb_violations: int) -> None:
         """Store the pods that are removed from one node, the most important first."""
@@ -171,4 +174,4 @@ class VictimStats:
             self.has_pdb_violations |= pdb_violations > 0
             self.highest_priority[row] = priorities[0]
             self.priority_sum[row] = sum(priorities) + len(priorities) * _PRIORITY_OFFSET
-            self.earliest_start[row] = min(started[: priorities.count(priorities[0])])
+            self.negated_start[row] = -min(started[: priorities.count(priorities[0])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from moorage.plugins.dynamic_resources.extended_resources import CLASS_PREFIX, b
 from moorage.plugins.hint_helpers import Answer, explained, is_placed
 from moorage.plugins.node_resources import scoring_strategies as strategies
 from moorage.plugins.node_resources.free_columns import NATIVE_LANES, PODS_LANE, FreeColumns
+from moorage.plugins.node_resources.placement_sums import PlacementSums
 from moorage.plugins.node_resources.shortages import Shortages
 from moorage.plugins.node_resources.usage import ScoredRequests, ScoredResources, picked, whole_columns
 
@@ -205,27 +206,24 @@ class NodeResourcesFit:
             short = room.short_of(name, amount)
             if short is None:
                 continue
-            allocatable = view.allocatable(name)
+            is_too_small = room.has_less_than(name, amount)
             if _is_backed(name, view.objects):
-                short &= allocatable != 0
-            too_small = short & (allocatable < amount)
-            shortages.add(
-                picked(short, view, nodes), INSUFFICIENT.format(name), picked(too_small, view, nodes)
-            )
+                short &= view.allocatable(name) != 0
+            too_small = None if is_too_small is None else picked(short & is_too_small, view, nodes)
+            shortages.add(picked(short, view, nodes), INSUFFICIENT.format(name), too_small)
         return shortages.result()
 
     def filter_node(self, cycle: CycleState, pod: Pod, node: NodeView) -> Reason | None:
         """As `filter`, for one node."""
         texts = [TOO_MANY_PODS] if node.pod_count >= node.allowed_pods else []
         code = Code.UNSCHEDULABLE
-        for name, amount in cycle.read_or(_REQUESTS, lambda: self._needed_by(pod)).items():
-            if node.free(name) >= amount:
-                continue
+        needs = cycle.read_or(_REQUESTS, lambda: self._needed_by(pod))
+        for name in node.short_of(needs):
             allocatable = node.allocatable(name)
             if not allocatable and _is_backed(name, node.objects):
                 continue
             texts.append(INSUFFICIENT.format(name))
-            if allocatable < amount:
+            if allocatable < needs[name]:
                 code = Code.UNRESOLVABLE
         return Reason(tuple(texts), code) if texts else None
 
@@ -254,22 +252,37 @@ class NodeResourcesFit:
         self, cycle: CycleState, group: PodGroupInfo, placements: Sequence[PlacementAssignments]
     ) -> Scores:
         """How full each placement would be as a whole, with the group: the fuller, the better."""
-        return np.array([self._fullness(each) for each in placements], np.int64)
+        sums = PlacementSums([each.placement.nodes for each in placements])
+        scores, pods = [], list[Pod]()
+        wanted: Mapping[str, int] = {}
+        for number, each in enumerate(placements):
+            members = [assignment.pod for assignment in each.assignments]
+            if members != pods:
+                pods, wanted = members, self._wanted_by(members)
+            scores.append(_FULLEST.on_one(self._usages(number, sums, wanted)))
+        return np.array(scores, np.int64)
 
-    def _fullness(self, placement: PlacementAssignments) -> int:
-        wanted: Counter[str] = Counter()
-        for each in placement.assignments:
-            for name, amount in self._counted_for(each.pod):
-                wanted[name] += amount
-        nodes, usages = placement.placement.nodes, []
+    def _usages(
+        self, number: int, sums: PlacementSums, wanted: Mapping[str, int]
+    ) -> list[tuple[int, int, int, int]]:
+        """How much of each resource is used in a placement, without what is wanted and with it."""
+        usages = []
         for name, weight in self._names_and_weights:
-            if not wanted[name] and is_scalar_resource(name):
+            if name not in wanted and is_scalar_resource(name):
                 continue
-            allocatable = int(nodes.allocatable(name).sum())
+            allocatable = sums.of(Nodes.allocatable, name)[number]
             if allocatable:
-                allocated = int(nodes.scoring_requested(name).sum())
-                usages.append((weight, allocatable, allocated, allocated + wanted[name]))
-        return _FULLEST.on_one(usages)
+                allocated = sums.of(Nodes.scoring_requested, name)[number]
+                usages.append((weight, allocatable, allocated, allocated + wanted.get(name, 0)))
+        return usages
+
+    def _wanted_by(self, pods: Iterable[Pod]) -> Mapping[str, int]:
+        """What pods request together, as far as scoring counts it; without what none requests."""
+        wanted: Counter[str] = Counter()
+        for pod in pods:
+            for name, amount in self._counted_for(pod):
+                wanted[name] += amount
+        return {name: amount for name, amount in wanted.items() if amount}
 
 
 class _Room:
@@ -297,6 +310,13 @@ class _Room:
             short = nodes.allocatable(resource) - nodes.requested(resource) < amount
             return short if short.any() else None
         return columns.below(lane, columns.free[lane], amount, nodes)
+
+    def has_less_than(self, resource: str, amount: int) -> NDArray[np.bool_] | None:
+        """Which nodes have less than an amount of a resource altogether; None: none of them."""
+        lane = NATIVE_LANES.get(resource)
+        if self._columns is not None and lane is not None and self._columns.min_allocatable[lane] >= amount:
+            return None
+        return self._nodes.allocatable(resource) < amount
 
 
 def _free_resources(node: Node) -> dict[str, int]:

@@ -49,6 +49,7 @@ class FreeColumns:
         "free_pods",
         "free_scoring",
         "is_exact",
+        "min_allocatable",
         "min_free",
         "min_free_scoring",
     )
@@ -59,6 +60,8 @@ class FreeColumns:
         self.is_exact = False
         """Whether all amounts are within `EXACT_MAX`."""
         self.allocatable: list[NDArray[np.float64]] = []
+        self.min_allocatable: list[float] = []
+        """The least that any node has, by resource."""
         self.divisor: list[NDArray[np.float64]] = []
         """The allocatable amount, 1 where that is 0."""
         self.allocated: list[NDArray[np.float64]] = []
@@ -116,6 +119,7 @@ class FreeColumns:
         scoring = [*snapshot.scoring_requested.values, *requested[_SCORING_LANES:]]
         self.is_exact = all(column.max(initial=0) <= EXACT_MAX for column in allocatable)
         self.allocatable = [column.astype(np.float64) for column in allocatable]
+        self.min_allocatable = [float(column.min(initial=np.inf)) for column in self.allocatable]
         self.divisor = [column if column.all() else np.maximum(column, 1) for column in self.allocatable]
         self.allocated = [column.astype(np.float64) for column in requested]
         self.free = [_difference(*each) for each in zip(allocatable, requested, strict=True)]

@@ -76,8 +76,11 @@ class ResourceUsage:
 
     def used(self, lane: int, request: int) -> Amounts:
         """What would be in use of a resource, at most what there is, times `scale`; a new array."""
-        if self.allocated is not None and self.min_free[lane] >= request:
-            return self.allocated[lane] + request
+        if self.allocated is not None:
+            used: Amounts = self.allocated[lane] + request
+            return (
+                used if self.min_free[lane] >= request else np.minimum(used, self.allocatable[lane], out=used)
+            )
         left, allocatable = self.left(lane, request), self.allocatable[lane]
         return np.subtract(allocatable if self.scale == 1 else allocatable * self.scale, left, out=left)
 
