@@ -31,6 +31,7 @@ OUR_OWN = {
     "moorage.cli",
     "moorage.cli.main",
     "moorage.cli.plain_help",
+    "moorage.cli.process_end",
     "moorage.laptop_cluster",
     "moorage.version",
 }

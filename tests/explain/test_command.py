@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 from moorage.api.decode import InputError
 from moorage.cli.main import app
 from moorage.client.client import Client
-from moorage.client.kinds import NODE, POD, RESOURCE_SLICE, SERVICE
-from moorage.explain.cluster_reader import read_cluster, read_pod
+from moorage.client.kinds import NAMESPACE, NODE, POD, RESOURCE_SLICE, SERVICE
+from moorage.explain.cluster_reader import left_out_texts, read_cluster, read_pod
 from moorage.http.transport import Request, Response
 from tests.builders import HOSTNAME, Manifest, node, pod
 from tests.manifests.printing import printed
@@ -124,6 +124,27 @@ def test_a_kind_that_may_not_be_listed_is_named_and_the_rest_is_read() -> None:
     content = asyncio.run(read_cluster(Client(Server("services")), [SERVICE, RESOURCE_SLICE]))
     assert content.forbidden == [SERVICE]
     assert sorted(each.name for each in content.objects) == ["free", "large"]
+
+
+def test_kinds_of_a_group_that_may_not_be_listed_are_one_line_with_the_rule() -> None:
+    assert left_out_texts([SERVICE, RESOURCE_SLICE, NAMESPACE]) == [
+        "no permission to list namespaces, services; add to a ClusterRole: "
+        '{apiGroups: [""], resources: ["namespaces", "services"], verbs: ["list"]}; explained without them',
+        "no permission to list resourceslices.resource.k8s.io; add to a ClusterRole: "
+        '{apiGroups: ["resource.k8s.io"], resources: ["resourceslices"], verbs: ["list"]}; '
+        "explained without them",
+    ]
+
+
+def test_attempts_are_asked_of_a_scheduler(tmp_path: Path) -> None:
+    file = dump(tmp_path, FREE, LARGE)
+    for arguments, words in (
+        (("--attempts", "--from", file), "a running scheduler remembers them, not a dump"),
+        (("--watch", "--from", file), "--watch: goes with --attempts"),
+    ):
+        result = run("large", *arguments)
+        assert result.exit_code == 2
+        assert words in result.stderr
 
 
 def test_without_nodes_or_the_pod_nothing_can_be_explained() -> None:

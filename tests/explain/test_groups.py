@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+from moorage.api.coscheduling import POD_GROUP_LABEL
+from moorage.client.client import Client
+from moorage.client.kinds import COSCHEDULING_POD_GROUP
+from moorage.config.load import parse_profiles
+from moorage.emulation.kubernetes_version import V1_36, KubernetesVersion
+from moorage.explain.explanation import explain
+from moorage.explain.loading import load_with
+from moorage.http.transport import Request, Response
+from moorage.plugins import default_registry
+from moorage.sim.cluster import SimulatedCluster
 from tests.builders import HOSTNAME, Manifest, node, pod
 from tests.explain.test_command import dump, run
 
@@ -57,3 +68,34 @@ def test_a_group_that_fits(tmp_path: Path) -> None:
     document = explained(tmp_path, SMALL, group(2), member(0), member(1))
     assert document["group"]["scheduled"]
     assert document["verdict"].startswith("default/worker-0 fits 1 of 1 node and would be placed on small")
+
+
+class CoschedulingServer:
+    """An API server with a group of scheduler-plugins, which its pods name with a label."""
+
+    async def handle(self, request: Request) -> Response:
+        members = [pod(f"w{number}", uid=f"w{number}", labels={POD_GROUP_LABEL: "g"}) for number in (0, 1)]
+        metadata = {"name": "g", "namespace": "default"}
+        answers: dict[str, Manifest] = {
+            "/version": {"gitVersion": "v1.36.4", "major": "1", "minor": "36"},
+            "/api/v1/nodes": {"items": [SMALL]},
+            "/api/v1/pods": {"items": members},
+            "/api/v1/namespaces/default/pods/w0": members[0],
+            COSCHEDULING_POD_GROUP.path(): {"items": [{"metadata": metadata, "spec": {"minMember": 3}}]},
+        }
+        body = answers.get(request.path)
+        return Response(404, b"{}") if body is None else Response(200, json.dumps(body).encode())
+
+
+def test_groups_of_scheduler_plugins_are_read_where_their_plugin_is_enabled() -> None:
+    sort = {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}
+    plugins = {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": sort}
+    config = parse_profiles([{"plugins": plugins}], version=V1_36)
+
+    def new_cluster(version: KubernetesVersion | None) -> SimulatedCluster:
+        return SimulatedCluster((), config, default_registry(), version=version or V1_36)
+
+    loaded = asyncio.run(load_with(Client(CoschedulingServer()), "default", "w0", new_cluster))
+    state = explain(loaded.cluster, loaded.pod).group
+    assert state is not None
+    assert (state.name, state.needed, state.known) == ("default/g", 3, 2)

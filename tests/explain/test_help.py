@@ -17,7 +17,7 @@ from moorage.explain.help.search import Suggestion
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.plugins import default_registry
 from moorage.sim.cluster import SimulatedCluster
-from tests.builders import make
+from tests.builders import HOSTNAME, REQUIRED, ZONE, Manifest, make, node, owner, pod, pod_term, spread
 from tests.explain.clusters import RandomCluster
 
 PODS = 300
@@ -74,13 +74,56 @@ def pending_clusters(real: RealCluster, part: int, count: int) -> Iterator[tuple
             yield objects, pod
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_suggestion_helps_and_nothing_less_does(part: int) -> None:
     explaining, real = RealCluster(), RealCluster()
-    for objects, pod in pending_clusters(real, part, PODS // PARTS):
+    for objects, pending in pending_clusters(real, part, PODS // PARTS):
         cluster = explaining.fill(objects)
-        explanation = explain(cluster, pod)
+        explanation = explain(cluster, pending)
         cluster.cache.validate()
         assert explanation.help, explanation.verdict
         for suggestion in explanation.help:
-            check(real, objects, pod, suggestion)
+            check(real, objects, pending, suggestion)
+
+
+def helped(pending: Manifest, *others: Manifest) -> list[str]:
+    """What would help a pending pod in a cluster."""
+    cluster = RealCluster().fill([make(each) for each in others])
+    decoded = make(pending)
+    assert isinstance(decoded, Pod)
+    return [str(each) for each in explain(cluster, decoded).help]
+
+
+WEB = {"matchLabels": {"app": "web"}}
+
+
+def away_from(*terms: Manifest) -> Manifest:
+    """Affinity with required terms of anti-affinity."""
+    return {"podAntiAffinity": {REQUIRED: list(terms)}}
+
+
+def test_pods_that_come_back_to_their_node_are_not_evicted_from_a_domain() -> None:
+    nodes = [node(name, labels={HOSTNAME: name, ZONE: "a"}) for name in ("a1", "a2")]
+    apart = pod("apart", affinity=away_from(pod_term(ZONE, WEB)))
+    agent = pod("agent", on="a1", labels={"app": "web"}, owners=[owner("DaemonSet", "agent")])
+    texts = helped(apart, *nodes, agent)
+    assert any(text.startswith("drop the anti-affinity term") for text in texts)
+    assert not any("evict" in text for text in texts)
+    plain = pod("plain", on="a1", labels={"app": "web"})
+    assert "evict default/plain" in helped(apart, *nodes, plain)
+
+
+def test_a_node_gets_all_topology_labels_that_it_lacks() -> None:
+    constraints = [spread(ZONE, WEB), spread("rack", WEB)]
+    pending = pod("web-1", labels={"app": "web"}, topology_spread_constraints=constraints)
+    texts = helped(pending, node("bare", labels={HOSTNAME: "bare"}))
+    assert f"label node bare {ZONE}=bare and label node bare rack=bare" in texts
+
+
+def test_a_term_that_is_repeated_is_dropped_as_one() -> None:
+    term = pod_term(HOSTNAME, WEB)
+    here = node("n", labels={HOSTNAME: "n"})
+    pending = pod("p", affinity=away_from(term, term))
+    texts = helped(pending, here, pod("q", on="n", labels={"app": "web"}))
+    assert f"drop the anti-affinity term over {HOSTNAME} for pods with app=web" in texts

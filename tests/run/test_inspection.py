@@ -67,10 +67,23 @@ def test_the_attempts(ask: Ask) -> None:
     assert ask("attempts", "gone").stdout == "no attempts of default/gone are remembered\n"
 
 
+def test_attempts_and_the_place_in_the_queue_of_an_explained_pod(ask: Ask, kubeconfig: Path) -> None:
+    assert ask("explain", "pod/refused", "--attempts").stdout == ask("attempts", "refused").stdout
+    assert printed(ask("explain", "refused", "--attempts", "-o", "json"))["kind"] == "AttemptList"
+    queue = printed(ask("explain", "refused", "-o", "json"))["queue"]
+    assert (queue["pod"], queue["place"]) == ("default/refused", "unschedulable")
+    shown = ask("explain", "refused").stdout
+    assert "in the scheduler's queue: unschedulable for " in shown
+    assert "; woken by " in shown
+    without = ask("explain", "refused", kubeconfig=kubeconfig).stdout
+    assert "note: the scheduler's queue cannot be read: " in without
+
+
 def test_they_take_a_permission(ask: Ask, kubeconfig: Path) -> None:
     refused = ask("queue", kubeconfig=kubeconfig)
     assert refused.exit_code == 1
     assert 'cannot get path "/moorage/v1/queue"' in refused.output
+    assert 'nonResourceURLs: ["/moorage/v1/*"]' in refused.output
     assert len(refused.output.splitlines()) == 1
 
 
@@ -79,5 +92,5 @@ def test_a_scheduler_that_is_not_there(server: RunningServer) -> None:
         app, ["queue", "--scheduler=https://127.0.0.1:1", f"--kubeconfig={server.kubeconfig}"]
     )
     assert result.exit_code == 1
-    assert result.output.startswith("https://127.0.0.1:1: ")
+    assert result.output == "https://127.0.0.1:1 cannot be reached: connection refused\n"
     assert len(result.output.splitlines()) == 1

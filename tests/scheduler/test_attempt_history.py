@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -213,3 +213,22 @@ def test_wrong_requests_get_a_line(path: str, query: str, status: int) -> None:
         assert answer.status == status
 
     in_harness(scenario)
+
+
+def test_an_attempt_has_one_time_whenever_it_is_read_until_the_clock_is_set() -> None:
+    clock = _Drifting()
+    history = AttemptHistory(clock)
+    first = history._wall_time_at_zero()
+    clock.drift = timedelta(milliseconds=3)
+    assert history._wall_time_at_zero() == first
+    clock.drift = timedelta(minutes=3)
+    assert history._wall_time_at_zero() == first + timedelta(minutes=3)
+
+
+class _Drifting(VirtualClock):
+    """A clock whose wall time is set."""
+
+    drift = timedelta()
+
+    def utc_now(self) -> datetime:
+        return super().utc_now() + self.drift

@@ -6,15 +6,16 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import typer
 import uvloop
 from rich.console import Console
 
 from moorage.api.decode import InputError
-from moorage.cli.garbage_collection import collect_in_passing
+from moorage.cli.inspection import SCHEDULER_ERRORS, SchedulerAddress, find_in_queue, show_attempts, why_not
 from moorage.cli.plugin_loading import with_plugins
+from moorage.cli.process_end import end_process
 from moorage.cli.version_options import chosen_version, given_gates, with_gates
 from moorage.client.credentials import find_access
 from moorage.client.kubeconfig import choose, kubeconfig_paths
@@ -32,6 +33,7 @@ from moorage.sim.cluster import SimulatedCluster
 
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
+_INPUT_ERRORS: Final = (InputError, RegistryError, KubeconfigError)
 _MAX_WIDTH: Final = 120
 """Maximum width of tables, in characters."""
 
@@ -50,6 +52,8 @@ class ExplainOptions:
     dump: list[Path] | None
     kubeconfig: Path | None
     context: str
+    scheduler: SchedulerAddress | None = None
+    """A running scheduler to ask about the pod; None: none."""
 
     @property
     def pod_name(self) -> str:
@@ -77,20 +81,37 @@ class ExplainOptions:
         return SimulatedCluster((), *with_plugins(config, self.plugins), extenders=extenders, version=version)
 
 
+def show_attempts_of(
+    options: ExplainOptions, scheduler: SchedulerAddress, *, watch: bool, as_json: bool
+) -> None:
+    """Print what a running scheduler remembers of a pod; with `watch`, new attempts until interrupted."""
+    try:
+        if options.dump:
+            raise InputError("", "--attempts: a running scheduler remembers them, not a dump (--from)")
+        namespace, name = options.in_namespace(), options.pod_name
+    except _INPUT_ERRORS as error:
+        _exit(error)
+    show_attempts(scheduler, namespace, name, watch=watch, as_json=as_json)
+
+
+def _exit(error: Exception) -> NoReturn:
+    typer.echo(f"moorage explain: {error}", err=True)
+    raise typer.Exit(_UNREADABLE) from None
+
+
 def show_explanation(options: ExplainOptions, *, everything: bool, as_json: bool) -> None:
     """Explain a pod, and print it; exits with status 2 and one line if that is not possible."""
-    collect_in_passing()
     try:
         explanation = _explained(options)
-    except (InputError, RegistryError, KubeconfigError) as error:
-        typer.echo(f"moorage explain: {error}", err=True)
-        raise typer.Exit(_UNREADABLE) from None
+    except _INPUT_ERRORS as error:
+        _exit(error)
     if as_json:
         typer.echo(json.dumps(as_document(explanation, options.node), indent=2))
-        return
-    console = Console(markup=False, highlight=False)
-    console.width = min(console.width, _MAX_WIDTH)
-    print_explanation(explanation, console, options.node, everything=everything)
+    else:
+        console = Console(markup=False, highlight=False)
+        console.width = min(console.width, _MAX_WIDTH)
+        print_explanation(explanation, console, options.node, everything=everything)
+    end_process()
 
 
 def _explained(options: ExplainOptions) -> Explanation:
@@ -99,7 +120,19 @@ def _explained(options: ExplainOptions) -> Explanation:
         raise InputError("", f"there is no node {options.node}")
     explanation = explain(loaded.cluster, loaded.pod)
     explanation.notes[:0] = loaded.notes
+    if options.scheduler is not None and not loaded.pod.spec.node_name:
+        _find_in_queue(explanation, options.scheduler)
     return explanation
+
+
+def _find_in_queue(explanation: Explanation, scheduler: SchedulerAddress) -> None:
+    try:
+        explanation.queue = find_in_queue(scheduler, explanation.pod)
+    except SCHEDULER_ERRORS as error:
+        explanation.notes.append(f"the scheduler's queue cannot be read: {why_not(scheduler, error)}")
+    else:
+        if explanation.queue is None:
+            explanation.notes.append(f"the pod is not in the queue of the scheduler at {scheduler.url}")
 
 
 def _loaded(options: ExplainOptions) -> LoadedCluster:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import typer
 
+from moorage.api.pod import Pod
 from moorage.cli.aligned_table import aligned
 from moorage.client.client import Client
 from moorage.client.connect import connected
@@ -23,13 +25,17 @@ from moorage.client.scheduler_api import (
     read_attempts,
     read_queue,
 )
+from moorage.explain.queue_text import age, awaited_events
 from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
 
+T = TypeVar("T")
+
+SCHEDULER_ERRORS: Final = (RequestError, ConnectionFailed, KubeconfigError)
+"""Why a scheduler cannot be asked, or does not answer."""
 _FAILED: Final = 1
 """Exit status: the scheduler cannot be asked, or does not answer."""
 _WATCH_SECONDS: Final = 1.0
 """Pause between two requests of a watch, in seconds."""
-_MAX_SHOWN_EVENTS: Final = 4
 
 
 class SchedulerAddress(NamedTuple):
@@ -39,6 +45,7 @@ class SchedulerAddress(NamedTuple):
     kubeconfig: Path | None
     authority: Path | None
     skips_verification: bool
+    context: str = ""
 
 
 def show_attempts(address: SchedulerAddress, namespace: str, pod: str, *, watch: bool, as_json: bool) -> None:
@@ -80,21 +87,49 @@ def show_queue(address: SchedulerAddress, namespace: str, *, as_json: bool) -> N
     _ask(address, show)
 
 
-def _ask(address: SchedulerAddress, ask: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
-    async def run() -> None:
-        access = component_access(
-            address.url, address.kubeconfig, address.authority, skips_verification=address.skips_verification
-        )
-        async with connected(access, retries=False) as client:
-            await ask(client)
+def find_in_queue(address: SchedulerAddress, pod: Pod) -> QueueEntry | None:
+    """The entry of a pod in a scheduler's queue; RequestError, ConnectionFailed or KubeconfigError."""
 
+    async def find(client: Client) -> QueueEntry | None:
+        entries = await read_queue(client, pod.namespace)
+        return next((entry for entry in entries if entry.uid == pod.uid), None)
+
+    return _answer(address, find)
+
+
+def _ask(address: SchedulerAddress, ask: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
     try:
-        asyncio.run(run())
+        _answer(address, ask)
     except KeyboardInterrupt:
         return
-    except (RequestError, ConnectionFailed, KubeconfigError) as error:
-        typer.echo(f"{address.url}: {error}", err=True)
+    except SCHEDULER_ERRORS as error:
+        typer.echo(why_not(address, error), err=True)
         raise typer.Exit(_FAILED) from None
+
+
+def why_not(address: SchedulerAddress, error: Exception) -> str:
+    """Why a scheduler did not answer, in one line; with the rule to add where a permission is missing."""
+    text = str(error)
+    if address.url not in text:
+        text = f"{address.url}: {text}"
+    if isinstance(error, RequestError) and error.code == HTTPStatus.FORBIDDEN:
+        text += '; add to a ClusterRole: {nonResourceURLs: ["/moorage/v1/*"], verbs: ["get"]}'
+    return text
+
+
+def _answer(address: SchedulerAddress, ask: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
+    async def run() -> T:
+        access = component_access(
+            address.url,
+            address.kubeconfig,
+            address.authority,
+            context=address.context,
+            skips_verification=address.skips_verification,
+        )
+        async with connected(access, retries=False) as client:
+            return await ask(client)
+
+    return asyncio.run(run())
 
 
 def _print_json(document: AttemptList | QueueList) -> None:
@@ -134,27 +169,12 @@ def queue_table(entries: Sequence[QueueEntry], now: datetime) -> str:
         (
             entry.pod,
             entry.place,
-            _age(now, entry.since),
+            age(now, entry.since),
             str(entry.attempts),
-            "" if entry.next_attempt is None else f"in {_age(entry.next_attempt, now)}",
+            "" if entry.next_attempt is None else f"in {age(entry.next_attempt, now)}",
             entry.gated_by or ",".join(entry.rejected_by),
-            _events(entry),
+            awaited_events(entry),
         )
         for entry in entries
     ]
     return aligned(("POD", "PLACE", "SINCE", "ATTEMPTS", "NEXT TRY", "REJECTED BY", "WOKEN BY"), rows)
-
-
-def _events(entry: QueueEntry) -> str:
-    names = list(dict.fromkeys(name for each in entry.awaited for name in each.events))
-    more = len(names) - _MAX_SHOWN_EVENTS
-    return ",".join(names[:_MAX_SHOWN_EVENTS]) + (f" +{more}" if more > 0 else "")
-
-
-def _age(later: datetime, earlier: datetime) -> str:
-    """A duration as kubectl shows ages."""
-    seconds = max(int((later - earlier).total_seconds()), 0)
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

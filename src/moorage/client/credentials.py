@@ -133,7 +133,12 @@ def _warn_of_plain_http(url: str) -> None:
 
 
 def component_access(
-    server: str, kubeconfig: Path | None, authority: Path | None = None, *, skips_verification: bool = False
+    server: str,
+    kubeconfig: Path | None,
+    authority: Path | None = None,
+    *,
+    context: str = "",
+    skips_verification: bool = False,
 ) -> Access:
     """Another component of the cluster, such as a scheduler's port, with the credentials for its API server.
 
@@ -143,7 +148,7 @@ def component_access(
     cluster: dict[str, object] = {"server": server, "insecure-skip-tls-verify": skips_verification}
     if authority is not None:
         cluster["certificate-authority"] = str(authority)
-    return _access(choose(paths, ""), cluster, LoopClock(), credentials_over_http=False)
+    return _access(choose(paths, context), cluster, LoopClock(), credentials_over_http=False)
 
 
 def _endpoint(cluster: Entry) -> Endpoint:

@@ -71,7 +71,9 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
-class _PageMetadata(msgspec.Struct, rename="camel"):
+class PageMetadata(msgspec.Struct, rename="camel"):
+    """The version of a list, and where its next page begins; empty: there is none."""
+
     resource_version: str = ""
     continue_: str = msgspec.field(name="continue", default="")
 
@@ -80,7 +82,7 @@ class Page(msgspec.Struct):
     """A list, or a page of one."""
 
     items: list[msgspec.Raw] | None = None
-    metadata: _PageMetadata = msgspec.field(default_factory=_PageMetadata)
+    metadata: PageMetadata = msgspec.field(default_factory=PageMetadata)
 
 
 _read_line = msgspec.json.Decoder(_Line).decode

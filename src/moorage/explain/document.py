@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from moorage.explain.bound import BoundPod
 from moorage.explain.evaluation import RefusedNodes
 from moorage.explain.explanation import Explanation
@@ -25,6 +27,8 @@ def as_document(explanation: Explanation, node: str = "") -> Document:
         "boundTo": explanation.pod.spec.node_name,
         "notes": explanation.notes,
     }
+    if explanation.queue is not None:
+        document["queue"] = msgspec.to_builtins(explanation.queue)
     if explanation.group is not None:
         document["group"] = _group(explanation.group)
     if explanation.bound is not None:

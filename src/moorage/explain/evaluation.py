@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from moorage.framework.runtime.plan import CallDecision
 from moorage.framework.runtime.pre_filtering import run_pre_filters
 
 Rows = NDArray[np.intp]
+_SEPARATOR: Final = ", "
+"""Between the names of plugins that together reject a pod."""
 
 
 class RefusedNodes(NamedTuple):
@@ -47,6 +49,11 @@ class AllRefusals:
 
     cluster_wide: tuple[Status, ...]
     by_filter: tuple[RefusedNodes, ...]
+
+    @property
+    def cluster_wide_plugins(self) -> set[str]:
+        """The plugins that reject the pod for all nodes; a status may be that of several."""
+        return {plugin for status in self.cluster_wide for plugin in status.plugin.split(_SEPARATOR)}
 
     def of(self, row: int) -> list[RefusedNodes]:
         """The rejections of one node by filters."""
@@ -101,7 +108,7 @@ def all_refusals(framework: Framework, pod: Pod, nodes: Nodes) -> AllRefusals:
         if left is not None or diagnosis.pre_filter is None:
             break
         plugins = diagnosis.plugins | diagnosis.pending_plugins
-        cluster_wide.append(diagnosis.pre_filter.by(", ".join(sorted(plugins))))
+        cluster_wide.append(diagnosis.pre_filter.by(_SEPARATOR.join(sorted(plugins))))
         plan = plan.leaving_out(CallDecision.SKIPS_POD, plugins)
     groups: list[RefusedNodes] = []
     for call in framework.plan(cycle).filters.active:

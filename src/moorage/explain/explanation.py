@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from moorage.api.pod import Pod
+from moorage.client.scheduler_api import QueueEntry
 from moorage.engine.decision import Decision
 from moorage.explain.bound import BoundPod, bound_pod
 from moorage.explain.evaluation import (
@@ -72,6 +74,8 @@ class Explanation:
     """For a pod in a group: the state of that."""
     help: Sequence[Suggestion] = ()
     """What would make an unschedulable pod schedulable."""
+    queue: QueueEntry | None = None
+    """The pod's entry in the queue of a running scheduler, if that was asked and has one."""
     notes: list[str] = field(default_factory=list)
     """What the evaluation could not take into account."""
 
@@ -143,7 +147,9 @@ def explain(cluster: SimulatedCluster, pod: Pod) -> Explanation:
     group = None if pod.spec.node_name else group_state(cluster, pod)
     if standing := cluster.not_tried(pod):
         return Explanation(pod, standing, group=group)
-    pending, cycle = cluster.take_out(pod), CycleState()
+    if pod.spec.node_name:
+        cluster.cache.remove_pod(pod)
+    pending, cycle = replace(pod, spec=replace(pod.spec, node_name="")), CycleState()
     try:
         explanation = Explanation(pod, decision=cluster.decide(pending, cycle), group=group)
         _take_apart(explanation, cluster, pending, cycle)

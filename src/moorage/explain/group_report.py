@@ -8,9 +8,8 @@ from typing import Any
 
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey
-from moorage.engine.decision import Decision
 from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message
-from moorage.explain.placement_trials import PlacementTrial
+from moorage.engine.placement_trials import MemberTrial, PlacementTrial
 from moorage.explain.report import Report, report
 from moorage.framework.interface.pod_groups import PodGroupInfo
 
@@ -127,16 +126,14 @@ def untried_group(key: GroupKey, outcome: str, message: str, pods: Sequence[Pod]
 
 def group_report(
     decision: GroupDecision,
-    attempts: Sequence[Sequence[PlacementTrial]],
+    trials: Sequence[PlacementTrial],
     failed: Mapping[str, str],
     cycle: int = 1,
 ) -> GroupReport:
     """The report of a decision.
 
-    attempts: what was tried. failed: why members could not be bound, by uid.
+    trials: what was tried. failed: why members could not be bound, by uid.
     """
-    # If no placement could be generated, what was tried belongs to the attempt without victims.
-    trials = attempts[0] if attempts and decision.result.placement is not None else ()
     made = _report(decision.root, decision, trials, failed)
     return replace(made, victims=tuple(victim.key for victim in decision.victims), cycle=cycle)
 
@@ -148,7 +145,7 @@ def _report(
     own = [trial for trial in trials if trial.group == info.key]
     # Without a feasible placement, results are those of the first.
     shown = next((trial for trial in own if trial.is_chosen), own[0] if own else None)
-    decided = {} if shown is None else shown.members
+    tried = {} if shown is None else shown.members
     inner = () if shown is None else shown.inner
     return GroupReport(
         str(info.key),
@@ -156,7 +153,7 @@ def _report(
         result.outcome,
         result.message,
         tuple(map(_placement, own)),
-        tuple(_member(result, member, decided, decision.nominated, failed) for member in result.members),
+        tuple(_member(result, member, tried, decision.nominated, failed) for member in result.members),
         tuple(_report(child, decision, inner, failed) for child in info.children),
     )
 
@@ -181,13 +178,13 @@ def _placement(trial: PlacementTrial) -> PlacementReport:
 def _member(
     result: GroupResult,
     member: MemberResult,
-    decided: Mapping[str, Decision],
+    tried: Mapping[str, MemberTrial],
     nominated: Mapping[str, str],
     failed: Mapping[str, str],
 ) -> MemberReport:
     uid = member.pod.uid
     message = failed.get(uid) or member_message(result, member)
-    made = report(decided[uid]) if member.decision is not None and uid in decided else None
+    made = report(tried[uid].decision) if member.decision is not None and uid in tried else None
     return MemberReport(
         member.pod.key,
         member.node_name if message is None else None,

@@ -10,10 +10,8 @@ from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey, group_of
 from moorage.cluster.pod_groups import PodGroups
 from moorage.engine.group_choices import RandomChoices
-from moorage.engine.group_cycle import GroupCycle
 from moorage.engine.group_result import GroupResult, member_message
-from moorage.engine.run_without_suspending import run_without_suspending
-from moorage.framework.interface.pod_groups import PodGroupInfo
+from moorage.framework.interface.pod_groups import PodGroupInfo, group_info
 from moorage.sim.cluster import SimulatedCluster
 
 
@@ -60,7 +58,7 @@ def group_state(cluster: SimulatedCluster, pod: Pod) -> GroupState | None:
     gate = cluster.framework_of(pod).pre_enqueue(pod)
     if gate is not None:
         return GroupState(*state, False, gate.message)
-    result = _decided(cluster, pod, _info(groups, root), key)
+    result = _decided(cluster, _info(groups, root), key)
     if result is None:
         return GroupState(*state, True, "")
     members = [
@@ -69,29 +67,20 @@ def group_state(cluster: SimulatedCluster, pod: Pod) -> GroupState | None:
     return GroupState(*state, result.status.is_success, result.status.message, members)
 
 
-def _info(groups: PodGroups, key: GroupKey) -> PodGroupInfo:
-    group = groups.get(key)
-    assert group is not None
-    if key.is_composite:
-        return PodGroupInfo(key, group, (), tuple(_info(groups, child) for child in groups.children(key)))
-    members = sorted(groups.unscheduled(key), key=lambda each: -each.priority)
-    return PodGroupInfo(key, group, tuple(members))
+def _info(groups: PodGroups, root: GroupKey) -> PodGroupInfo:
+    def members_of(key: GroupKey) -> list[Pod]:
+        return sorted(groups.unscheduled(key), key=lambda each: -each.priority)
+
+    info = group_info(groups, root, members_of)
+    assert info is not None
+    return info
 
 
-def _decided(cluster: SimulatedCluster, pod: Pod, root: PodGroupInfo, key: GroupKey) -> GroupResult | None:
+def _decided(cluster: SimulatedCluster, root: PodGroupInfo, key: GroupKey) -> GroupResult | None:
     """The result of the pod's own group; None if all its members are on nodes."""
     if not any(True for _ in root.all_pods()):
         return None
-    framework = cluster.framework_of(pod)
-    features = framework.handle.version.features
-    cycle = GroupCycle(
-        cluster.engine,
-        framework,
-        cluster.cache,
-        RandomChoices(Random(0)),
-        has_placements=features.topology_aware_workload_scheduling,
-    )
-    decision = run_without_suspending(cycle.decide(root))
+    decision = cluster.decide_group(root, RandomChoices(Random(0)))
     if decision.post_filter is not None:
         decision.post_filter.done()
     return decision.results.get(key, decision.result)

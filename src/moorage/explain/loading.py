@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from moorage.api.base import Object
+from moorage.api.coscheduling import with_labelled_group
 from moorage.api.decode import InputError
 from moorage.api.files import load_manifests
 from moorage.api.node import Node
 from moorage.api.pod import Pod
-from moorage.api.resource_requests import resources_in_status
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access
 from moorage.client.server_version import server_version
-from moorage.cluster.pod_table import PodInfo, disks_of
 from moorage.emulation.kubernetes_version import KubernetesVersion
-from moorage.explain.cluster_reader import forbidden_text, read_cluster, read_pod
+from moorage.explain.cluster_reader import left_out_texts, read_cluster, read_pod
+from moorage.explain.pod_list import PodInfos
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.scheduler.watched_kinds import needed_kinds
+from moorage.scheduler.watched_kinds import has_labelled_groups, needed_kinds
 from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
-
-_encode: Final = msgspec.msgpack.Encoder(enc_hook=int).encode
-"""Parts of a spec as a key; quantities are integers."""
 
 NewCluster = Callable[[KubernetesVersion | None], SimulatedCluster]
 """Makes an empty cluster with the profiles to evaluate; None: of the default version."""
@@ -63,21 +58,27 @@ async def load_from_server(
     """A pod and its cluster from an API server; InputError if they cannot be read."""
     try:
         async with connected(access, user_agent="moorage-explain") as client:
-            return await _load(client, namespace, name, new_cluster)
+            return await load_with(client, namespace, name, new_cluster)
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None
     except RequestError as error:
         raise InputError("", f"the API server at {access.endpoint.url} fails: {error.message}") from None
 
 
-async def _load(client: Client, namespace: str, name: str, new_cluster: NewCluster) -> LoadedCluster:
+async def load_with(client: Client, namespace: str, name: str, new_cluster: NewCluster) -> LoadedCluster:
+    """The same with a client; also RequestError and ConnectionFailed."""
     version = await server_version(client)
     pod = await read_pod(client, namespace, name)
     cluster = new_cluster(version)
-    content = await read_cluster(client, needed_kinds(cluster.profiles.values()))
-    fill(cluster, content.objects, pod)
-    notes = [f"{forbidden_text(kind, 'list')}; explained without them" for kind in content.forbidden]
-    return LoadedCluster(cluster, pod, notes)
+    profiles = cluster.profiles.values()
+    has_labels = has_labelled_groups(profiles)
+    if has_labels:
+        cluster.cache.pod_groups.follow_labels()
+        pod = with_labelled_group(pod)
+    content = await read_cluster(client, needed_kinds(profiles))
+    labelled = (with_labelled_group(each) if isinstance(each, Pod) else each for each in content.objects)
+    fill(cluster, labelled if has_labels else content.objects, pod)
+    return LoadedCluster(cluster, pod, left_out_texts(content.forbidden))
 
 
 def load_from_dump(
@@ -100,36 +101,16 @@ def load_from_dump(
 
 def fill(cluster: SimulatedCluster, objects: Iterable[Object], pod: Pod) -> None:
     """Put objects into a cluster, with the nominations and groups of pods without a node."""
-    cache, known = cluster.cache, _KnownPods()
+    cache, infos, placed = cluster.cache, PodInfos(), []
     for each in objects:
         if not isinstance(each, Pod):
             cache.put(each)
             continue
-        if each.spec.scheduling_group is not None:
+        if each.spec.scheduling_group is not None and not each.finished:
             cache.pod_groups.add(each)
         if each.spec.node_name:
-            cache.put_pod(each, known.like(each))
+            if not each.finished:
+                placed.append(infos.of(each))
         elif each.status.nominated_node_name and each.uid != pod.uid:
             cache.nominations.put(each, each.status.nominated_node_name)
-
-
-class _KnownPods:
-    """Pods with the same values: what is computed of one is reused for the others."""
-
-    def __init__(self) -> None:
-        self._infos: dict[Hashable, PodInfo] = {}
-
-    def like(self, pod: Pod) -> PodInfo | None:
-        """The first pod with the values of a pod; None: it has claims or disks, or is being resized.
-
-        Specs are compared without volumes: that of the service account has another name in each pod.
-        """
-        spec, meta = pod.spec, pod.metadata
-        if pod.has_claims or disks_of(pod) or any(resources_in_status(pod)):
-            return None
-        parts = (spec.containers, spec.init_containers, spec.affinity, spec.overhead, spec.resources)
-        key = (_encode(parts), meta.namespace, tuple(meta.labels.items()), meta.deletion_timestamp)
-        known = self._infos.get(key)
-        if known is None:
-            known = self._infos[key] = PodInfo(pod)
-        return known
+    cache.add_pods(placed)

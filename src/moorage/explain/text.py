@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.text import Text
 from moorage.explain.bound import BoundPod
 from moorage.explain.evaluation import PluginScores, RefusedNodes
 from moorage.explain.explanation import Explanation
+from moorage.explain.queue_text import queue_line
 
 _NAMED_NODES: Final = 3
 """Number of nodes of a group that are named."""
@@ -35,6 +37,8 @@ def print_explanation(
         console.print(decision.message, soft_wrap=True)
     for note in explanation.notes:
         console.print(f"note: {note}", style="yellow", soft_wrap=True)
+    if explanation.queue is not None:
+        console.print(queue_line(explanation.queue, datetime.now(UTC)), soft_wrap=True)
     _print_group(explanation, console)
     if decision is None:
         return
@@ -189,8 +193,11 @@ def _print_group(explanation: Explanation, console: Console) -> None:
     if group.failing is not None:
         console.print(f"member {group.failing.pod} gets no node: {group.failing.message}", soft_wrap=True)
     if group.members:
-        rows = [(each.pod, each.node or "", each.message) for each in group.members]
+        # Members with a node wait for the group, for the reason that was named.
+        rows = [(each.pod, each.node or "", "" if each.node else each.message) for each in group.members]
         _print_table(console, "members without a node", ("POD", "WOULD GET", "WHY NOT"), rows)
+    if explanation.decision is not None:
+        console.print("\nthe pod alone, without its group:")
 
 
 def _print_bound(bound: BoundPod, console: Console) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Final
 
@@ -33,6 +33,8 @@ _MAX_NODES: Final = 5
 """Number of the best nodes that are kept with their scores."""
 _SCORING_SHARE: Final = 0.01
 """Share of the time in which scores are read."""
+_CLOCK_TOLERANCE: Final = timedelta(seconds=1)
+"""How far wall time and monotonic time may drift apart before times are determined again."""
 _MAX_SCORING_SECONDS: Final = 0.05
 """Time for reading scores that is saved up while there is little to schedule, in seconds."""
 _MAX_VICTIMS: Final = 50
@@ -95,7 +97,8 @@ class AttemptHistory(Observer):
         self._max_attempts = max_attempts
         self._max_bytes = max_bytes
         self._last_id = 0
-        self._pods: OrderedDict[str, list[_Kept]] = OrderedDict()
+        self._pods: OrderedDict[str, tuple[_Kept, ...]] = OrderedDict()
+        """The attempts of each pod, oldest first; tuples, which the garbage collector need not track."""
         self.size_bytes = 0
         """Estimated size of what is kept."""
         self._open: dict[str, _Kept] = {}
@@ -104,6 +107,8 @@ class AttemptHistory(Observer):
         self._stopwatch = stopwatch
         self._scoring_seconds = _MAX_SCORING_SECONDS
         self._scored_at = 0.0
+        self._start: datetime | None = None
+        """The wall time at 0 seconds, when it was last determined."""
 
     # What is kept
 
@@ -171,13 +176,14 @@ class AttemptHistory(Observer):
         key = pod.key
         kept = self._pods.get(key)
         if kept is None:
-            self._pods[key] = [new]
+            self._pods[key] = (new,)
             self.size_bytes += _POD_BYTES
         else:
             self._pods.move_to_end(key)
-            kept.append(new)
-            if len(kept) > self._max_attempts:
-                self.size_bytes -= kept.pop(0).size_bytes
+            if len(kept) == self._max_attempts:
+                self.size_bytes -= kept[0].size_bytes
+                kept = kept[1:]
+            self._pods[key] = (*kept, new)
         self.size_bytes += size_bytes
         while self.size_bytes > self._max_bytes and self._pods:
             _, dropped = self._pods.popitem(last=False)
@@ -203,17 +209,23 @@ class AttemptHistory(Observer):
 
     # What is read
 
+    def _wall_time_at_zero(self) -> datetime:
+        """The same as before unless the wall clock was set: an attempt has one time whenever it is read."""
+        start = self._clock.utc_now() - timedelta(seconds=self._clock.now())
+        if self._start is None or abs(start - self._start) > _CLOCK_TOLERANCE:
+            self._start = start
+        return self._start
+
     def of(self, pod: str, after: int = 0) -> list[Attempt]:
         """The kept attempts of a pod (`namespace/name`) whose id is greater than `after`, oldest first."""
-        now, utc_now = self._clock.now(), self._clock.utc_now()
-        attempts = []
+        start, attempts = self._wall_time_at_zero(), []
         for kept in self._pods.get(pod, ()):
             if kept.id > after:
                 detail = _decode(kept.detail) if kept.detail else _Detail()
                 attempts.append(
                     Attempt(
                         id=kept.id,
-                        time=utc_now - timedelta(seconds=now - kept.time),
+                        time=start + timedelta(seconds=kept.time),
                         pod=pod,
                         uid=kept.uid,
                         profile=kept.profile,

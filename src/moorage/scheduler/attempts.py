@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -33,8 +32,7 @@ class Attempt(msgspec.Struct, eq=False):
     feasible: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """Why an attempt failed: `Unschedulable` if plugins rejected the pod, else `SchedulerError`.
 
     nominated: the node that preemption nominated; empty: clear the nomination; None: keep it.

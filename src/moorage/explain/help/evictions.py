@@ -82,10 +82,12 @@ def _on_nodes(problem: Problem) -> Iterator[Offer]:
 def _evictable(problem: Problem) -> Rows:
     """The rows of pods, in the table of pods, that do not come back to their node."""
     infos = problem.snapshot.pods.infos
-    owners = [info.pod.metadata.owner_references for info in infos]
-    return np.array(
-        [row for row, each in enumerate(owners) if not any(o.kind in _BOUND_TO_NODE for o in each)], np.intp
-    )
+    return np.array([row for row, info in enumerate(infos) if not _comes_back(info.pod)], np.intp)
+
+
+def _comes_back(pod: Pod) -> bool:
+    """Whether the owner of a pod puts another one on the same node."""
+    return any(owner.kind in _BOUND_TO_NODE for owner in pod.metadata.owner_references)
 
 
 def _on_row(problem: Problem, pods: Rows, row: int, helped: int) -> Iterator[Offer]:
@@ -146,7 +148,7 @@ def _in_domains(problem: Problem) -> Iterator[Offer]:
             pods: dict[str, Pod] = {}
             for key in keys & labels.keys():
                 pods |= conflicts.get((key, labels[key]), {})
-            if pods and len(pods) <= _MAX_VICTIMS:
+            if pods and len(pods) <= _MAX_VICTIMS and not any(map(_comes_back, pods.values())):
                 found.setdefault(frozenset(pods), (row, list(pods.values())))
         for row, victims in sorted(found.values(), key=lambda each: len(each[1]))[:_NODES_OF_GROUP]:
             yield problem.on_row(row, _AFFINITY, *map(Evict, victims))
@@ -195,6 +197,6 @@ def _of_claims(problem: Problem) -> Iterator[Offer]:
         return
     claims = claims_of(problem.pod)
     users = [info.pod for info in problem.snapshot.pods.infos if claims & info.claims]
-    if users:
+    if users and not any(map(_comes_back, users)):
         cleared: Bits = np.full(len(problem.snapshot), problem.bit(_VOLUMES), np.int64)
         yield Offer(tuple(map(Evict, users)), cleared, len(users))

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace as replaced
 
+from moorage.api.labels import HOSTNAME
 from moorage.api.node import Node
 from moorage.api.selectors import Operator, Requirement, required_nodes
 from moorage.explain.help.change import Situation
-from moorage.explain.help.problem import Offer, Problem
+from moorage.explain.help.problem import Mask, Offer, Problem
 
 _AFFINITY: Final = "NodeAffinity"
 _SPREAD: Final = "PodTopologySpread"
 _MAX_OFFERS: Final = 6
-_HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,25 @@ def _value_for(requirement: Requirement) -> str | None:
 
 def _for_spread(problem: Problem) -> Iterator[Offer]:
     """The topology labels that spread constraints need, with the values that other nodes have."""
-    keys = [each.topology_key for each in problem.pod.spec.topology_spread_constraints]
-    for key in dict.fromkeys(keys):
-        label = problem.nodes.label(key)
-        is_missing = ~np.asarray(label.exists())
-        values = sorted({value for value in label.values() if value is not None})
-        for _, rows in zip(range(_MAX_OFFERS), problem.groups(_SPREAD, is_missing), strict=False):
-            node = problem.snapshot.nodes[int(rows[0])]
-            for value in [node.name] if key == _HOSTNAME else values[:_MAX_OFFERS] or [node.name]:
-                yield problem.on_row(int(rows[0]), _SPREAD, LabelNode(node, key, value))
+    constraints = problem.pod.spec.topology_spread_constraints
+    keys = list(dict.fromkeys(each.topology_key for each in constraints))
+    if not keys:
+        return
+    is_missing = np.array([~np.asarray(problem.nodes.label(key).exists()) for key in keys])
+    lacks_any: Mask = np.logical_or.reduce(is_missing)
+    for _, rows in zip(range(_MAX_OFFERS), problem.groups(_SPREAD, lacks_any), strict=False):
+        row = int(rows[0])
+        node = problem.snapshot.nodes[row]
+        missing = [key for key, absent in zip(keys, is_missing[:, row].tolist(), strict=True) if absent]
+        values = product(*(_values(problem, key, node) for key in missing))
+        for chosen in islice(values, _MAX_OFFERS):
+            changes = (LabelNode(node, key, value) for key, value in zip(missing, chosen, strict=True))
+            yield problem.on_row(row, _SPREAD, *changes)
+
+
+def _values(problem: Problem, key: str, node: Node) -> list[str]:
+    """The values of a topology label that a node may get."""
+    if key == HOSTNAME:
+        return [node.name]
+    known = {value for value in problem.nodes.label(key).values() if value is not None}
+    return sorted(known) or [node.name]

@@ -23,7 +23,7 @@ Side = Literal["pod_affinity", "pod_anti_affinity"]
 
 @dataclass(frozen=True, slots=True)
 class DropTerm:
-    """Drop one required term."""
+    """Drop one required term, wherever it is repeated."""
 
     side: Side
     term: PodAffinityTerm
@@ -41,7 +41,7 @@ class DropTerm:
     def _without(self, spec: PodSpec) -> PodSpec:
         affinity = spec.affinity or Affinity()
         pods: PodAffinity = getattr(affinity, self.side)
-        left = tuple(each for each in _terms(pods) if each is not self.term)
+        left = tuple(each for each in _terms(pods) if each != self.term)
         return replaced(spec, affinity=replaced(affinity, **{self.side: replaced(pods, **{_REQUIRED: left})}))
 
     def details(self) -> dict[str, Any]:
@@ -67,12 +67,12 @@ def _drops(pod: Pod) -> list[DropTerm]:
     if affinity is None:
         return []
     sides: tuple[Side, Side] = ("pod_anti_affinity", "pod_affinity")
-    return [
-        DropTerm(side, term)
-        for side in sides
-        if getattr(affinity, side) is not None
-        for term in _terms(getattr(affinity, side))
-    ]
+    drops: list[DropTerm] = []
+    for side in sides:
+        for term in () if getattr(affinity, side) is None else _terms(getattr(affinity, side)):
+            if DropTerm(side, term) not in drops:
+                drops.append(DropTerm(side, term))
+    return drops
 
 
 def _terms(pods: PodAffinity) -> tuple[PodAffinityTerm, ...]:

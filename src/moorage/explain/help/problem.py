@@ -69,9 +69,7 @@ class Problem:
         self._plugins += [
             call.plugin for call in framework.at("pre_filter") if call.plugin not in self._plugins
         ]
-        self.cluster_wide = {
-            plugin for status in refusals.cluster_wide for plugin in _plugins_of(status.plugin)
-        }
+        self.cluster_wide = refusals.cluster_wide_plugins
         """The plugins that reject the pod for all nodes, in pre-filter."""
         self.refused_bits = np.zeros(len(snapshot), np.int64)
         for plugin in self.cluster_wide:
@@ -191,7 +189,3 @@ class _PreparedFilters:
         calls = self.framework.plan(self.cycle).filters.active
         some, diagnosis = nodes.within(self.left), Diagnosis(len(nodes.snapshot))
         return run_filters(calls, self.framework.plugins, self.cycle, self.pod, some, diagnosis)
-
-
-def _plugins_of(names: str) -> list[str]:
-    return names.split(", ")

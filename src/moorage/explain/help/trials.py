@@ -44,8 +44,7 @@ class Trials:
         with self.applied(situation):
             nodes = Nodes(self._cache.snapshot()).named([node])
             refusals = all_refusals(self._framework, situation.pod, nodes)
-        plugins = {plugin for status in refusals.cluster_wide for plugin in status.plugin.split(", ")}
-        return plugins | {each.plugin for each in refusals.by_filter}
+        return refusals.cluster_wide_plugins | {each.plugin for each in refusals.by_filter}
 
     def _feasible(self, pod: Pod) -> list[str]:
         nodes = Nodes(self._cache.snapshot())
