@@ -16,12 +16,10 @@ from moorage.api.decode import KINDS
 from moorage.api.persistent_volumes import SELECTED_NODE, is_bound
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
-from moorage.bench.object_store import ObjectStore
-from moorage.bench.store_client import StoreClient, StoreInformer
-from moorage.client import kinds
 from moorage.client.kinds import (
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
+    KINDS_BY_NAME,
     NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -36,16 +34,22 @@ from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.scheduler import Scheduler
+from moorage.sim.object_store import ObjectStore
 from moorage.sim.recording import ChangeStep, PodStep, Recording, load_recording
+from moorage.sim.store_client import StoreClient, StoreInformer
 from moorage.sim.volume_controller import VolumeController
 
 FOLDER = Path(__file__).parents[1] / "recordings"
 FAMILIES = sorted(path.name.removesuffix("-0.json.gz") for path in FOLDER.glob("*-0.json.gz"))
-_KINDS = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
+GROUP_FAMILIES = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("groups/*.json.gz"))
 
 
 def recorded(family: str) -> Recording:
     return load_recording(FOLDER / f"{family}-0.json.gz")
+
+
+def recorded_groups(name: str) -> Recording:
+    return load_recording(FOLDER / "groups" / f"{name}.json.gz")
 
 
 class VolumeBinder:
@@ -148,7 +152,7 @@ class Stage:
 
     @staticmethod
     def _kind(obj: Object) -> Kind:
-        return _KINDS[next(name for name, kind in KINDS.items() if isinstance(obj, kind))]
+        return KINDS_BY_NAME[next(name for name, kind in KINDS.items() if isinstance(obj, kind))]
 
     async def settles(self) -> None:
         for _ in range(25):
@@ -168,12 +172,27 @@ class Stage:
                 self.put([step.pod])
                 most_pods -= 1
                 await self._comes_to_rest(step.pod)
+            else:
+                self.put(step.put)
+                self.remove(step.delete)
+                self.put(step.pods)
+                await self._groups_come_to_rest()
             if not most_pods:
                 return
 
     async def _comes_to_rest(self, pod: Pod) -> None:
         """Let a pod be attempted; pods that are evicted for it end, and one that does not fit is deleted."""
-        for _ in range(3):
+        await self._passes(rounds=3)
+        stored = self.store.table(POD)[pod.namespace, pod.name]
+        if not stored.spec.node_name:
+            self.remove([stored])
+
+    async def _groups_come_to_rest(self) -> None:
+        """Let groups be attempted, and again after backoff; those that do not fit stay."""
+        await self._passes(rounds=6)
+
+    async def _passes(self, rounds: int) -> None:
+        for _ in range(rounds):
             await self.settles()
             self._volumes.bind(self.store)
             await self.settles()
@@ -181,9 +200,6 @@ class Stage:
             self.remove(ending)
             self.clock.advance(2)
         await self.settles()
-        stored = self.store.table(POD)[pod.namespace, pod.name]
-        if not stored.spec.node_name:
-            self.remove([stored])
 
 
 @asynccontextmanager

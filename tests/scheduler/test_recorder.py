@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from moorage.scheduler.recorder import Recorder
 from moorage.scheduler.recording_file import RecordingFile
 from moorage.sim.recording import Recording, load_recording
 from moorage.sim.replay import ReplayResult
-from tests.scheduler.recorded_runs import FAMILIES, recorded, staged
+from tests.scheduler.recorded_runs import FAMILIES, GROUP_FAMILIES, recorded, recorded_groups, staged
 
 MOST_PODS = 24
 """Pods of a recording that are scheduled: enough for each family's subject."""
@@ -42,6 +42,37 @@ def test_a_replay_of_what_was_recorded_is_equal(family: str, tmp_path: Path) -> 
     result.add(load_recording(path), default_registry())
     assert [str(each) for each in result.differences] == []
     assert result.pods > 0
+
+
+@pytest.mark.parametrize("name", GROUP_FAMILIES)
+def test_a_replay_of_recorded_groups_is_equal(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.json"
+    record(recorded_groups(name), path)
+    result = ReplayResult()
+    result.add(load_recording(path), default_registry())
+    assert [str(each) for each in result.differences] == []
+    steps = json.loads(path.read_text())["steps"]
+    assert any("group" in step for step in steps)
+
+
+def grouped_document(name: str, tmp_path: Path) -> Any:
+    path = tmp_path / "recording.json"
+    record(recorded_groups(name), path)
+    return json.loads(path.read_text())
+
+
+def cycles(recording: Any) -> Iterator[tuple[Any, Any]]:
+    """What is expected of each attempt of a group, and the cycle in it."""
+    expected = (step["expect"] for step in recording["steps"] if "group" in step)
+    return ((expect, cycle) for expect in expected for cycle in expect.get("cycles", ()))
+
+
+def replayed(recording: Any, tmp_path: Path) -> ReplayResult:
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(recording))
+    result = ReplayResult()
+    result.add(load_recording(path), default_registry())
+    return result
 
 
 def document(family: str, tmp_path: Path) -> Any:
@@ -97,11 +128,93 @@ def test_every_part_of_an_attempt_is_compared(
     recording = document(family, tmp_path)
     expected = (step["expect"] for step in recording["steps"] if "pod" in step)
     change(next(each for each in expected if each.get("victims") or len(each["scores"]) > 1))
-    path = tmp_path / "changed.json"
-    path.write_text(json.dumps(recording))
-    result = ReplayResult()
-    result.add(load_recording(path), default_registry())
-    assert what in {each.what for each in result.differences}
+    assert what in {each.what for each in replayed(recording, tmp_path).differences}
+
+
+def another_member_score(cycle: Any) -> None:
+    scored = [each for each in cycle["simulations"][0]["members"] if each.get("scores")]
+    next(iter(scored[0]["scores"].values()))["NodeResourcesFit"] += 1
+
+
+def another_order(cycle: Any) -> None:
+    cycle["simulations"][0]["members"].reverse()
+
+
+def another_member_message(cycle: Any) -> None:
+    refused = [each for each in cycle["simulations"][0]["members"] if each.get("message")]
+    refused[0]["message"] += " Not."
+
+
+def fewer_placements(cycle: Any) -> None:
+    cycle["simulations"].pop()
+
+
+def another_placement_score(cycle: Any) -> None:
+    next(iter(next(iter(cycle["placementScores"].values())).values()))["PodGroupPodsCount"] += 1
+
+
+def another_outcome(cycle: Any) -> None:
+    next(iter(cycle["results"].values())).update(outcome="Error", message="why")
+
+
+def another_nominated_node(cycle: Any) -> None:
+    cycle["nominated"] = dict.fromkeys(cycle["nominated"], "elsewhere")
+
+
+def another_node_of_the_dry_run(cycle: Any) -> None:
+    tried = cycle["preemption"]["simulations"][0]
+    tried["members"][0]["feasible"] += 1
+    tried["members"][0].pop("scores", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "what", "needs"),
+    [
+        ("gang-2", another_member_score, "score", lambda cycle: "scores" in str(cycle["simulations"])),
+        ("gang-2", another_order, "member", lambda cycle: len(cycle["simulations"][0]["members"]) > 1),
+        ("gang-2", another_member_message, "message", lambda cycle: "'message': '0/" in str(cycle)),
+        ("gang-topology-0", fewer_placements, "placements", lambda cycle: len(cycle["simulations"]) > 1),
+        (
+            "gang-topology-0",
+            another_placement_score,
+            "placement scores",
+            lambda cycle: "PodGroupPodsCount" in str(cycle["placementScores"]),
+        ),
+        ("gang-2", another_outcome, "result", lambda cycle: cycle["results"]),
+        ("gang-preemption-0", another_nominated_node, "nominated", lambda cycle: cycle["nominated"]),
+        (
+            "gang-preemption-0",
+            another_node_of_the_dry_run,
+            "feasible",
+            lambda cycle: cycle.get("preemption", {}).get("simulations"),
+        ),
+    ],
+)
+def test_every_part_of_a_groups_attempt_is_compared(
+    name: str,
+    change: Callable[[Any], None],
+    what: str,
+    needs: Callable[[Any], object],
+    tmp_path: Path,
+) -> None:
+    recording = grouped_document(name, tmp_path)
+    change(next(cycle for _, cycle in cycles(recording) if needs(cycle)))
+    assert what in {each.what.rpartition(": ")[2] for each in replayed(recording, tmp_path).differences}
+
+
+def test_the_victims_of_a_group_are_compared(tmp_path: Path) -> None:
+    recording = grouped_document("gang-preemption-0", tmp_path)
+    expect = next(expect for expect, _ in cycles(recording) if expect["victims"])
+    expect["victims"] = ["default/nobody"]
+    assert {each.what for each in replayed(recording, tmp_path).differences} == {"victims"}
+
+
+def test_the_refusal_of_a_group_is_compared(tmp_path: Path) -> None:
+    recording = grouped_document("group-errors-1", tmp_path)
+    expected = (step["expect"] for step in recording["steps"] if "group" in step)
+    refused = next(each for each in expected if not each.get("cycles"))
+    refused["pods"] = {key: {"message": "why"} for key in refused["pods"]}
+    assert {each.what for each in replayed(recording, tmp_path).differences} == {"message"}
 
 
 def test_the_file_is_complete_after_every_step(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from moorage.bench.store_client import StoreInformer
 from moorage.config.load import parse_profiles
 from moorage.config.types import SchedulerConfiguration
-from moorage.emulation.kubernetes_version import V1_36
+from moorage.emulation.kubernetes_version import V1_36, KubernetesVersion
 from moorage.plugins import default_registry
 from moorage.scheduler.recorder import Recorder
 from moorage.scheduler.recording_file import RecordingFile
@@ -23,7 +22,8 @@ from moorage.scheduler.shadow.scheduler import ShadowScheduler
 from moorage.services.metrics import Metrics
 from moorage.sim.recording import Recording, load_recording
 from moorage.sim.replay import ReplayResult
-from tests.scheduler.recorded_runs import FAMILIES, Stage, recorded, staged
+from moorage.sim.store_client import StoreInformer
+from tests.scheduler.recorded_runs import FAMILIES, GROUP_FAMILIES, Stage, recorded, recorded_groups, staged
 
 MOST_PODS = 24
 
@@ -54,6 +54,7 @@ def compared(
     path: Path,
     *,
     seed: int = 1,
+    pods: int = MOST_PODS,
     config: SchedulerConfiguration | None = None,
     record: Path | None = None,
     report: ShadowReport | None = None,
@@ -64,13 +65,13 @@ def compared(
     async def run() -> None:
         recorder = None
         if record is not None:
-            file = RecordingFile(record, recording.config, recording.version, "kube-scheduler v1.36.4")
-            recorder = Recorder(file)
+            reference = f"kube-scheduler v{recording.version.number}"
+            recorder = Recorder(RecordingFile(record, recording.config, recording.version, reference))
         async with staged(recording) as stage:
             shadow(stage, report, seed, recorder)
             await stage.settles()
             stage.scheduler(config=config or recording.config)
-            await stage.plays(MOST_PODS)
+            await stage.plays(pods)
         report.close()
         if recorder is not None:
             recorder.close()
@@ -94,9 +95,60 @@ def test_other_seeds_agree_up_to_ties(family: str, tmp_path: Path) -> None:
     assert lines
 
 
-def configured(**plugins: Any) -> SchedulerConfiguration:
-    """The default configuration of v1.36 with changes at some extension points."""
-    return parse_profiles([{"schedulerName": "default-scheduler", "plugins": plugins}], version=V1_36)
+@pytest.mark.parametrize("name", GROUP_FAMILIES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_groups_agree_up_to_ties_and_can_be_replayed(name: str, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "recording.json"
+    lines = compared(recorded_groups(name), tmp_path / "report", seed=seed, record=path)
+    assert [line for line in lines if line["result"] == "different" or line.get("reordered")] == []
+    assert any("group" in line for line in lines)
+    result = ReplayResult()
+    result.add(load_recording(path), default_registry())
+    assert [str(each) for each in result.differences] == []
+    assert result.pods == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "plugin"),
+    [
+        ("gang-2", "NodeResourcesBalancedAllocation"),
+        ("gang-late-7", "NodeResourcesFit"),
+        ("gang-spread-3", "NodeResourcesBalancedAllocation"),
+        ("plain-gang-1", "NodeResourcesFit"),
+    ],
+)
+def test_the_plugin_with_another_weight_explains_each_difference_of_groups(
+    name: str, plugin: str, tmp_path: Path
+) -> None:
+    recording, report = recorded_groups(name), ShadowReport(Metrics(), tmp_path / "report")
+    score = {"enabled": [{"name": plugin, "weight": 40}]}
+    other = configured(recording.version, score=score)
+    lines = compared(recording, tmp_path / "report", report=report, config=other)
+    different = [line for line in lines if line["result"] == "different"]
+    assert sum("group" in line for line in different) > 1
+    assert report.status.plugins == {plugin: len(different)}
+    for line in different:
+        assert line["totals"][0] < line["totals"][1]
+        if "group" in line:
+            assert line["member"] in line["nodes"]
+            assert line["ours"]
+    [groups] = report.status.groups.values()
+    assert groups.different == sum("group" in line for line in different)
+
+
+def test_a_member_on_a_node_that_we_reject_names_the_plugin_that_does(tmp_path: Path) -> None:
+    recording = recorded_groups("gang-spread-3")
+    other = configured(recording.version, filter={"disabled": [{"name": "InterPodAffinity"}]})
+    lines = compared(recording, tmp_path / "report", config=other)
+    different = [line for line in lines if line["result"] == "different" and "group" in line]
+    assert "InterPodAffinity" in {line["plugin"] for line in different}
+    line = next(line for line in different if line["plugin"] == "InterPodAffinity")
+    assert line["reason"].startswith(f"rejects {line['nodes'][line['member']]}: ")
+
+
+def configured(version: KubernetesVersion = V1_36, /, **plugins: Any) -> SchedulerConfiguration:
+    """The default configuration with changes at some extension points."""
+    return parse_profiles([{"schedulerName": "default-scheduler", "plugins": plugins}], version=version)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +157,7 @@ def configured(**plugins: Any) -> SchedulerConfiguration:
 def test_the_plugin_with_another_weight_explains_each_difference(plugin: str, tmp_path: Path) -> None:
     other = configured(score={"enabled": [{"name": plugin, "weight": 40}]})
     report = ShadowReport(Metrics(), tmp_path / "report")
-    lines = compared(recorded("mixed"), tmp_path / "report", report=report, config=other)
+    lines = compared(recorded("mixed"), tmp_path / "report", pods=2 * MOST_PODS, report=report, config=other)
     different = [line for line in lines if line["result"] == "different"]
     assert len(different) > 1
     assert report.status.plugins == {plugin: len(different)}
@@ -220,3 +272,21 @@ def test_pods_that_are_deleted_before_a_binding_arrives_count_in_its_decision(
     line = json.loads((tmp_path / "report").read_text().splitlines()[-1])
     assert (line["result"] != "different") is follows_deletions
     assert line.get("reordered", False) is follows_deletions
+
+
+def test_only_the_pods_decided_last_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moorage.scheduler.shadow.scheduler._MAX_RECENT", 4)
+    recording = recorded("mixed")
+    report = ShadowReport(Metrics(), tmp_path / "report")
+
+    async def run() -> int:
+        async with staged(recording) as stage:
+            scheduler = shadow(stage, report, seed=1)
+            await stage.settles()
+            stage.scheduler(config=recording.config)
+            await stage.plays(MOST_PODS)
+            return len(scheduler._recent)
+
+    assert asyncio.run(run()) == 4
+    report.close()
+    assert len((tmp_path / "report").read_text().splitlines()) > 4

@@ -12,10 +12,11 @@ from moorage.api.pod import Pod
 from moorage.api.pod_groups import PREEMPT_LOWER_PRIORITY, Group, GroupKey, group_of, key_of
 from moorage.cli.version_options import GATES_FLAG, VERSION_FLAG
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
+from moorage.engine.group_choices import RandomChoices
 from moorage.engine.group_result import GroupDecision
 from moorage.engine.group_validation import group_problem
+from moorage.engine.placement_trials import NotedChoices
 from moorage.explain.group_report import GroupReport, group_report, untried_group
-from moorage.explain.placement_trials import NotedChoices
 from moorage.framework.interface.status import Code
 from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.pending_groups import PendingGroups
@@ -93,10 +94,10 @@ class GroupDecisions:
                 yield untried_group(root, "Error", problem, tuple(info.all_pods()))
                 return
             self._pending.begin_attempt(info)
-            choices = NotedChoices(self._random)
+            choices = NotedChoices(RandomChoices(self._random))
             decision = self._cluster.decide_group(info, choices)
             failed = self._apply(decision)
-            yield group_report(decision, choices.attempts, failed, cycle)
+            yield group_report(decision, choices.trials(decision).first, failed, cycle)
             is_left = any(pod.key in self._pending for pod in info.all_pods())
             if failed or not (decision.result.status.is_success and is_left):
                 return

@@ -13,9 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from moorage.api.decode import InputError
+from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import chosen_version, given_gates
+from moorage.config.load import default_config
 from moorage.emulation.feature_gates import GateError
-from moorage.plugins import default_registry
+from moorage.framework.loading.registry import RegistryError
 from moorage.sim.difference import Difference
 from moorage.sim.recording import load_recording
 from moorage.sim.replay import ReplayResult
@@ -27,6 +29,7 @@ _ENDINGS: Final = (".json", ".json.gz")
 
 def compare_recordings(
     files: list[Path],
+    plugins: list[Path] | None,
     *,
     emulated_version: str | None,
     feature_gates: list[str] | None,
@@ -35,12 +38,12 @@ def compare_recordings(
 ) -> None:
     """Replay recordings and print what differs; exits with status 1 if anything does."""
     result = ReplayResult()
-    registry = default_registry()
     try:
+        registry = with_plugins(default_config(), plugins).registry
         version, gates = chosen_version(emulated_version), given_gates(feature_gates)
         for file in _recordings(files):
             result.add(load_recording(file, version, gates), registry)
-    except (InputError, GateError) as error:
+    except (InputError, GateError, RegistryError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(UNREADABLE) from None
     if as_json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -52,7 +51,7 @@ class ExtenderCluster:
             pre_binding,
             nominations=self.cache.nominations,
             snapshot=self.cache.latest_snapshot,
-            live=Live(client, recorder, _no_queue),
+            live=Live(client, recorder, _no_queue, _no_queue),
             threads=self._threads,
         )
         self._pods = self._informer(kinds.POD)
@@ -92,5 +91,5 @@ class ExtenderCluster:
         self.cache.put(obj)
 
 
-def _no_queue(pods: Iterable[Pod]) -> None:
+def _no_queue(waiting: object) -> None:
     """An extender has no queue: there are no pods to activate."""

@@ -63,8 +63,6 @@ class FrameworkMetrics(FrameworkObserver):
     def __init__(self, metrics: Metrics, profile: str) -> None:
         self._metrics = metrics
         self._profile = profile
-        self.is_gate_sampled = False
-        """Whether the plugins that gate the pod at hand are timed."""
         self._cache_hits = metrics.plugin_result_cache.labels(profile, "hit")
         self._cache_misses = metrics.plugin_result_cache.labels(profile, "miss")
 
@@ -73,7 +71,7 @@ class FrameworkMetrics(FrameworkObserver):
         if point in _UNOBSERVED:
             return None
         if point == "pre_enqueue":
-            return _GateMetrics(self, self._metrics, plugin, point)
+            return _GateMetrics(self._metrics, plugin, point)
         if plugin == _PREEMPTION and point in ("post_filter", "pod_group_post_filter"):
             return self._of_preemption(point)
         if point in _COUNTED | _COUNTED_BY_NODE:
@@ -88,9 +86,9 @@ class FrameworkMetrics(FrameworkObserver):
         kind = _PreemptionMetrics if point == "post_filter" else _GroupPreemptionMetrics
         return kind(self._metrics, point)
 
-    def samples_gate(self) -> None:
-        """A pod is to be gated."""
-        self.is_gate_sampled = self._metrics.samples_plugins()
+    def samples_gate(self) -> bool:
+        """Whether the plugins that gate a pod are timed."""
+        return self._metrics.samples_plugins()
 
     def samples_cycle(self) -> bool:
         """Whether the plugins are timed in a cycle that begins."""
@@ -207,17 +205,13 @@ class _NodesCallMetrics(_CountedCallMetrics):
 
 
 class _GateMetrics(_CallMetrics):
-    """A plugin that gates pods: there is no cycle yet."""
+    """A plugin that gates pods: there is no cycle yet, and it is observed only where it is timed."""
 
-    __slots__ = ("_profile",)
-
-    def __init__(self, profile: FrameworkMetrics, metrics: Metrics, plugin: str, point: str) -> None:
-        super().__init__(metrics, plugin, point)
-        self._profile = profile
+    __slots__ = ()
 
     def begin(self, arguments: tuple[Any, ...]) -> float | None:
         """A call begins."""
-        return perf_counter() if self._profile.is_gate_sampled else None
+        return perf_counter()
 
 
 def _code_of(answer: Any) -> Code:

@@ -15,10 +15,12 @@ from moorage.client.informer import Informer
 from moorage.cluster.cache import Cache
 from moorage.config.types import Profile
 from moorage.engine.decision import Decision
+from moorage.engine.group_choices import GroupChoices
 from moorage.engine.group_observer import GroupCycleObserver
 from moorage.engine.group_result import GroupDecision, GroupResult
 from moorage.framework.interface.effects import Effect, EvictPods
 from moorage.framework.interface.handle import Handle
+from moorage.framework.interface.pod_groups import PodGroupInfo
 from moorage.framework.loading.registry import Registry
 from moorage.framework.runtime.framework import Framework
 from moorage.queue.observer import QueueObserver
@@ -69,6 +71,13 @@ class Observer(GroupCycleObserver):
 
     def group_begins(self) -> None:
         """A group's attempt begins; there is one at a time."""
+
+    def group_choices(self, choices: GroupChoices) -> GroupChoices:
+        """What makes the choices of the next cycle of a group: these, or others that are shown its steps."""
+        return choices
+
+    def group_refused(self, root: PodGroupInfo, problem: str) -> None:
+        """A group was refused before its cycle."""
 
     def group_decided(self, decision: GroupDecision) -> None:
         """The cycle found nodes for a group, or none."""
@@ -141,6 +150,17 @@ class Observers(Observer):
         """A group's attempt begins."""
         for each in self._every:
             each.group_begins()
+
+    def group_choices(self, choices: GroupChoices) -> GroupChoices:
+        """What makes the choices of the next cycle of a group."""
+        for each in self._every:
+            choices = each.group_choices(choices)
+        return choices
+
+    def group_refused(self, root: PodGroupInfo, problem: str) -> None:
+        """A group was refused before its cycle."""
+        for each in self._every:
+            each.group_refused(root, problem)
 
     def group_decided(self, decision: GroupDecision) -> None:
         """The cycle found nodes for a group, or none."""

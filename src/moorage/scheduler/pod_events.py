@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import Group
-from moorage.client import kinds
-from moorage.client.kinds import Kind
+from moorage.client.kinds import KINDS_BY_NAME
 from moorage.framework.interface.effects import EvictPods
 from moorage.services import event_broadcaster as events
 from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.event_series import Reference
-
-_KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
 
 
 class PodEventRecorder:
@@ -30,9 +25,10 @@ class PodEventRecorder:
 
     def preempted(self, victim: Pod, eviction: EvictPods, *, in_memory: bool = False) -> None:
         """A pod was preempted; `in_memory`: it was not bound yet, and is not deleted."""
-        preemptor = eviction.preemptor if eviction.group is None else eviction.group
-        self._as(eviction.preemptor).preempted(
-            victim, _reference(preemptor), eviction.preemptor_type, eviction.node_name, in_memory=in_memory
+        pod, group = eviction.preemptor, eviction.group
+        preemptor = Reference.to_pod(pod) if group is None else _reference(group)
+        self._as(pod).preempted(
+            victim, preemptor, eviction.preemptor_type, eviction.node_name, in_memory=in_memory
         )
 
     def failed(self, pod: Pod, message: str) -> None:
@@ -86,7 +82,9 @@ class PodEventRecorder:
 def _reference(obj: Object) -> Reference:
     """An object reference for events; items of a list do not say their kind, which is then their type's."""
     meta = obj.metadata
-    kind = next((_KINDS[each.__name__] for each in type(obj).__mro__ if each.__name__ in _KINDS), None)
+    kind = next(
+        (KINDS_BY_NAME[each.__name__] for each in type(obj).__mro__ if each.__name__ in KINDS_BY_NAME), None
+    )
     api_version, name = obj.api_version, obj.kind
     if kind is not None and not (api_version and name):
         api_version, name = kind.api_version, kind.name

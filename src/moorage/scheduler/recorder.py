@@ -16,10 +16,15 @@ from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.client.informer import EventType, Informer
 from moorage.engine.decision import Decision
+from moorage.engine.group_choices import GroupChoices
+from moorage.engine.group_result import GroupDecision, member_message
+from moorage.engine.placement_trials import NotedChoices
+from moorage.framework.interface.pod_groups import PodGroupInfo
 from moorage.klog import Logger
 from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.observers import Observer
-from moorage.scheduler.recording_file import RecordingFile, recorded_object
+from moorage.scheduler.recorded_group import group_attempt, refused_group, scores_by_node
+from moorage.scheduler.recording_file import RecordingFile, change_steps, recorded_object
 from moorage.scheduler.watched_kinds import CustomObject
 
 log = Logger(__name__)
@@ -39,6 +44,8 @@ class Recorder(Observer):
         """Changes since the last step: whether the object was deleted, and the object."""
         self._open: set[str] = set()
         """Uids of pods for which a node was chosen, and that are not bound yet."""
+        self._choices: NotedChoices | None = None
+        """What is tried for the group whose cycle runs."""
 
     def observe_informers(self, informers: Sequence[Informer[Any]]) -> None:
         """Record the changes of these informers."""
@@ -61,7 +68,26 @@ class Recorder(Observer):
             return
         if decision.node is not None:
             self._open.add(queued.uid)
-        self.record(decision.pod, expectation(decision))
+        self.record(pod_attempt(decision.pod, expectation(decision)))
+
+    def group_choices(self, choices: GroupChoices) -> GroupChoices:
+        """Note what is tried in the next cycle of a group."""
+        self._choices = None if self._file is None else NotedChoices(choices)
+        return self._choices or choices
+
+    def group_decided(self, decision: GroupDecision) -> None:
+        """Record a group's attempt."""
+        choices, self._choices = self._choices, None
+        if choices is None:
+            return
+        for result in decision.leaves():
+            placed = (each.pod.uid for each in result.members if member_message(result, each) is None)
+            self._open.update(placed)
+        self.record(group_attempt(decision, choices.trials(decision)))
+
+    def group_refused(self, root: PodGroupInfo, problem: str) -> None:
+        """Record the attempt of a group that has no cycle."""
+        self.record(refused_group(root, problem))
 
     def bound(self, queued: QueuedPod, now: float) -> None:
         """A pod was bound."""
@@ -73,10 +99,12 @@ class Recorder(Observer):
             self._open.discard(queued.uid)
             self._note(True, queued.pod)
 
-    def record(self, pod: Pod, expect: Manifest) -> None:
+    def record(self, attempt: Manifest) -> None:
         """Record an attempt, after the changes since the last one."""
+        if self._file is None:
+            return
         self.begin()
-        steps = [*_steps(self._changes), {"pod": recorded_object(pod), "expect": expect}]
+        steps = [*change_steps(self._changes), attempt]
         self._changes.clear()
         self._write(lambda file: file.add(*steps))
 
@@ -127,21 +155,16 @@ def _same(obj: Object, before: Object | None) -> bool:
     return obj == replace(before, metadata=meta)
 
 
-def _steps(changes: Iterable[tuple[bool, Object]]) -> list[Manifest]:
-    """Changes as steps, in which objects are put before others are deleted."""
-    steps: list[Manifest] = []
-    for is_deleted, obj in changes:
-        if not steps or (not is_deleted and "delete" in steps[-1]):
-            steps.append({})
-        steps[-1].setdefault("delete" if is_deleted else "replace", []).append(recorded_object(obj))
-    return steps
+def pod_attempt(pod: Pod, expect: Manifest) -> Manifest:
+    """An attempt of a pod, as a step."""
+    return {"pod": recorded_object(pod), "expect": expect}
 
 
 def expectation(decision: Decision) -> Manifest:
     """A decision as recordings have it."""
     expect: Manifest = {
         "node": decision.node,
-        "scores": _scores(decision),
+        "scores": scores_by_node(decision),
         "message": decision.message or None,
     }
     arranged = decision.post_filter
@@ -152,14 +175,3 @@ def expectation(decision: Decision) -> Manifest:
         expect["nominated"] = arranged.nominated_node
         expect["victims"] = sorted(victim.key for victim in evicted)
     return expect
-
-
-def _scores(decision: Decision) -> dict[str, dict[str, int]]:
-    names = decision.feasible.names
-    if decision.scores is None:
-        return {name: {} for name in names}
-    by_plugin = {plugin: values.tolist() for plugin, values in decision.scores.by_plugin.items()}
-    return {
-        name: {plugin: int(values[index]) for plugin, values in by_plugin.items()}
-        for index, name in enumerate(names)
-    }

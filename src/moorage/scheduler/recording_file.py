@@ -14,25 +14,40 @@ import msgspec
 from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest
-from moorage.client import kinds
-from moorage.client.kinds import Kind
+from moorage.api.pod_groups import PodGroup
+from moorage.client.kinds import COSCHEDULING_POD_GROUP, KINDS_BY_NAME
 from moorage.config.load import to_manifest
 from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.scheduler.encoding import plain
 
 _END: Final = b"\n]}\n"
-_API_VERSIONS: Final = {
-    each.name: each.api_version for each in vars(kinds).values() if isinstance(each, Kind)
-}
+_API_VERSIONS: Final = {name: kind.api_version for name, kind in KINDS_BY_NAME.items()}
 _encode = msgspec.json.Encoder().encode
 
 
 def recorded_object(obj: Object) -> Manifest:
     """An object as recordings have it: the fields that scheduling reads."""
-    kind = _kind(obj)
+    if isinstance(obj, PodGroup) and obj.coscheduling is not None:
+        kind = COSCHEDULING_POD_GROUP
+        meta, spec = plain(obj.metadata), plain(obj.coscheduling)
+        return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+    name = _kind(obj)
     manifest: Manifest = plain(obj)
-    return {**manifest, "apiVersion": _API_VERSIONS[kind], "kind": kind}
+    return {**manifest, "apiVersion": _API_VERSIONS[name], "kind": name}
+
+
+def change_steps(changes: Iterable[tuple[bool, Object]]) -> list[Manifest]:
+    """Changes as steps, in which objects are put before others are deleted.
+
+    changes: whether the object was deleted, and the object.
+    """
+    steps: list[Manifest] = []
+    for is_deleted, obj in changes:
+        if not steps or (not is_deleted and "delete" in steps[-1]):
+            steps.append({})
+        steps[-1].setdefault("delete" if is_deleted else "replace", []).append(recorded_object(obj))
+    return steps
 
 
 def _kind(obj: Object) -> str:

@@ -60,7 +60,8 @@ from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.extender_client import Connect, http_extenders
 from moorage.services.timing import within
 
-_SNAPSHOT_REFRESH_SECONDS = 0.5
+SNAPSHOT_REFRESH_SECONDS = 0.5
+"""Interval at which the snapshot is refreshed although no pod is scheduled, in seconds."""
 _MAX_CYCLES_PER_TURN = 20
 """Maximum number of cycles before other tasks run on the loop."""
 _MAX_TURN_SECONDS = 0.02
@@ -92,7 +93,9 @@ class Scheduler:
         new_informer: NewInformer = Informer,
         connect_extender: Connect | None = None,
         version: KubernetesVersion = DEFAULT_VERSION,
+        snapshot_refresh_seconds: float | None = SNAPSHOT_REFRESH_SECONDS,
     ) -> None:
+        """snapshot_refresh_seconds: None where time is virtual, and no pod waits for an update."""
         self.cache = Cache()
         self.is_synced = False
         """Whether all informers are synced."""
@@ -155,6 +158,7 @@ class Scheduler:
         self._informer_tasks: dict[Informer[Any], asyncio.Task[None]] = {}
         self._async_cycle: asyncio.Task[None] | None = None
         """The cycle that waits for extenders."""
+        self._snapshot_refresh_seconds = snapshot_refresh_seconds
         self._refresh_timer: Timer | None = None
 
     def _new_handle(
@@ -170,7 +174,8 @@ class Scheduler:
             self.cache.objects,
             self._effects,
             self._clock,
-            self._random,
+            # Their own: what chance decides must not depend on the jitter of retries.
+            Random(self._random.getrandbits(64)),
             self._waiting,
             pre_binding,
             nominations=self.cache.nominations,
@@ -181,6 +186,7 @@ class Scheduler:
                 client,
                 self._recorder,
                 lambda pods: self.queue.activate(pods),
+                lambda root: self.queue.activate_group(root),
                 lambda kind: self._informers.custom(kind),
             ),
             slow_calls=SlowCalls(slow_plugin_seconds),
@@ -259,9 +265,11 @@ class Scheduler:
 
     def _refresh_snapshot(self) -> None:
         """Refresh the snapshot periodically, so that no pod has to wait for a large update."""
+        if self._snapshot_refresh_seconds is None:
+            return
         if self._async_cycle is None:
             self.cache.snapshot()
-        self._refresh_timer = self._clock.call_later(_SNAPSHOT_REFRESH_SECONDS, self._refresh_snapshot)
+        self._refresh_timer = self._clock.call_later(self._snapshot_refresh_seconds, self._refresh_snapshot)
 
     async def _loop(self) -> None:
         turn_ends_at = 0.0

@@ -260,6 +260,7 @@ class Metrics:
         self.plugin_result_cache = number("moorage_plugin_result_cache_total")
         self.slow_plugin_calls = number("moorage_slow_plugin_calls_total")
         self.shadow_pods = number("moorage_shadow_pods_total")
+        self.shadow_groups = number("moorage_shadow_groups_total")
         self.shadow_differences = number("moorage_shadow_differences_total")
 
     def _add_access(self, section: _Section) -> None:

@@ -50,13 +50,17 @@ class RecordedResult(Struct):
 
 
 class RecordedCycle(RecordedSimulation):
-    """One cycle of a group."""
+    """One cycle of a group.
+
+    nodes: where nothing else is known, the nodes of the members, by namespace and name.
+    """
 
     group: str = ""
     preemption: RecordedSimulation | None = None
     nominated: dict[str, str] = {}
     results: dict[str, RecordedResult] = {}
     messages: dict[str, str | None] = {}
+    nodes: dict[str, str] | None = None
 
 
 class RecordedPod(Struct):

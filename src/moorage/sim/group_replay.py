@@ -5,29 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from random import Random
-from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import INITIALLY_SCHEDULED, CompositePodGroup, Group, GroupKey, PodGroup, key_of
 from moorage.engine.group_choices import RandomChoices
-from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult, member_message
+from moorage.engine.group_result import GroupDecision, GroupResult, MemberResult
 from moorage.engine.group_validation import group_problem
 from moorage.framework.interface.pod_groups import PodGroupInfo
 from moorage.framework.interface.status import Code
 from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.difference import Differ, Difference, within
+from moorage.sim.group_comparing import are_equal, compare_results, messages_of
 from moorage.sim.group_conditions import GroupConditions, condition_fields
 from moorage.sim.group_following import RecordedChoices
-from moorage.sim.group_recording import (
-    GroupExpectation,
-    GroupStep,
-    RecordedCycle,
-    RecordedResult,
-)
+from moorage.sim.group_recording import GroupExpectation, GroupStep, RecordedCycle
 from moorage.sim.pending_groups import PendingGroups
-
-_SEVERAL_DOMAINS: Final = "more than 1 domain found for pod group: "
 
 
 class GroupReplay:
@@ -86,7 +79,9 @@ class GroupReplay:
         follower = RecordedChoices(recorded, differ)
         decision = self._cluster.decide_group(info, follower)
         yield from follower.differences
-        yield from self._compare_results(recorded, decision, differ)
+        for result in decision.leaves():
+            self._note(result)
+        yield from compare_results(recorded, decision, differ)
         yield from self._apply(recorded, decision, expect, differ)
         if not decision.result.status.is_success:
             self._conditions.catch_up()
@@ -123,30 +118,6 @@ class GroupReplay:
 
     # Results
 
-    def _compare_results(
-        self, recorded: RecordedCycle, decision: GroupDecision, differ: Differ
-    ) -> Iterator[Difference]:
-        ours: dict[str, tuple[object, ...]] = {}
-        messages: dict[str, str | None] = {}
-        for result in decision.leaves():
-            ours[str(result.info.key)] = _outcome(result)
-            messages.update(_messages(result))
-            self._note(result)
-        for key, theirs in recorded.results.items():
-            if not _equal(ours.get(key), outcome := _recorded_outcome(theirs)):
-                yield differ("result", outcome, ours.get(key), key)
-        if messages != recorded.messages:
-            for key in sorted(messages.keys() | recorded.messages.keys()):
-                if not _equal((messages.get(key),), (recorded.messages.get(key),)):
-                    yield differ("message", recorded.messages.get(key), messages.get(key), key)
-        nominated = {
-            pod.key: decision.nominated[pod.uid]
-            for pod in decision.root.all_pods()
-            if decision.nominated.get(pod.uid)
-        }
-        if decision.result.is_waiting_on_preemption and nominated != recorded.nominated:
-            yield differ("nominated", recorded.nominated, nominated)
-
     def _note(self, result: GroupResult) -> None:
         """Keep what is written about a group."""
         status, key, message = result.status, result.info.key, result.message
@@ -155,7 +126,7 @@ class GroupReplay:
         else:
             reason = "SchedulerError" if status.is_error else "Unschedulable"
             self._conditions.write(key, "False", reason, message)
-        self._messages.update(_messages(result))
+        self._messages.update(messages_of(result))
 
     def _apply(
         self, recorded: RecordedCycle, decision: GroupDecision, expect: GroupExpectation, differ: Differ
@@ -202,7 +173,7 @@ class GroupReplay:
             named = GroupKey(namespace, group)
             ours = self._conditions.possible(named)
             recorded = next((each for each in conditions if each.type == INITIALLY_SCHEDULED), None)
-            if not any(_equal(each, condition_fields(recorded)) for each in ours):
+            if not any(are_equal(each, condition_fields(recorded)) for each in ours):
                 yield differ("condition", condition_fields(recorded), ours, name)
             self._conditions.settle(named, condition_fields(recorded))
 
@@ -210,40 +181,6 @@ class GroupReplay:
 def _subject(step: GroupStep) -> str:
     groups = [item.name for item in step.put if isinstance(item, Group)]
     return ",".join(groups) or ",".join(pod.name for pod in step.pods) or "change"
-
-
-def _outcome(result: GroupResult) -> tuple[object, ...]:
-    if result.status.is_success:
-        placed = len(result.assignments)
-        return (result.outcome, placed, len(result.members) - placed)
-    return (result.outcome, result.message)
-
-
-def _recorded_outcome(recorded: RecordedResult) -> tuple[object, ...]:
-    if recorded.outcome == "Scheduled":
-        return (recorded.outcome, recorded.scheduled, recorded.unschedulable)
-    return (recorded.outcome, recorded.message)
-
-
-def _messages(result: GroupResult) -> dict[str, str | None]:
-    """The message of each member that does not go on to binding."""
-    return {
-        member.pod.key: message
-        for member in result.members
-        if (message := member_message(result, member)) is not None
-    }
-
-
-def _equal(ours: tuple[object, ...] | None, recorded: tuple[object, ...] | None) -> bool:
-    """Whether two outcomes are equal, but for which domains a group in several of them names first."""
-    if ours is None or recorded is None:
-        return ours is recorded
-    return list(map(_sorted_domains, ours)) == list(map(_sorted_domains, recorded))
-
-
-def _sorted_domains(text: object) -> object:
-    before, marker, domains = str(text).partition(_SEVERAL_DOMAINS)
-    return (before, sorted(domains.split(", "))) if marker else text
 
 
 def _followed(evicted: Sequence[str], expect: GroupExpectation) -> list[str]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey, group_of
-from moorage.framework.interface.pod_groups import PodGroupInfo
+from moorage.framework.interface.pod_groups import PodGroupInfo, group_info
 from moorage.sim.cluster import SimulatedCluster
 
 
@@ -68,11 +68,9 @@ class PendingGroups:
 
     def info(self, key: GroupKey) -> PodGroupInfo:
         """A group with its pending members."""
-        group = self._groups.get(key)
-        assert group is not None, key
-        if key.is_composite:
-            return PodGroupInfo(key, group, (), tuple(map(self.info, self._groups.children(key))))
-        return PodGroupInfo(key, group, tuple(self.pods(key)))
+        info = group_info(self._groups, key, self.pods)
+        assert info is not None, key
+        return info
 
     def gate(self, group: PodGroupInfo) -> str:
         """Why a group does not enter the queue; empty if it does. One member is sufficient to keep it out."""

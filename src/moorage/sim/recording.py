@@ -17,6 +17,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from moorage.api.base import Object, Struct
+from moorage.api.coscheduling import API_VERSION as COSCHEDULING
+from moorage.api.coscheduling import CoschedulingPodGroup
 from moorage.api.decode import InputError, convert, decode_object
 from moorage.api.files import load_json
 from moorage.api.pod import Pod
@@ -36,6 +38,8 @@ class Expectation(Struct):
     message: str | None = None
     victims: tuple[str, ...] | None = None
     nominated: str | None = None
+    sampled: bool = False
+    """Whether the nodes with scores are a sample of the feasible ones, because enough were found."""
 
     @property
     def seen_waiting(self) -> bool:
@@ -164,14 +168,21 @@ def _list(value: Any, where: str) -> list[Any]:
 
 
 def _objects(value: Any, where: str) -> tuple[Object, ...]:
-    decoded = (decode_object(item, f"{where}[{i}]") for i, item in enumerate(_list(value, where)))
+    decoded = (_object(item, f"{where}[{i}]") for i, item in enumerate(_list(value, where)))
     return tuple(item for item in decoded if item is not None)
+
+
+def _object(manifest: Any, where: str) -> Object | None:
+    """An object; groups of scheduler-plugins are read into the form that scheduling reads."""
+    if isinstance(manifest, Mapping) and manifest.get("apiVersion") == COSCHEDULING:
+        return convert(manifest, CoschedulingPodGroup, where).as_pod_group()
+    return decode_object(manifest, where)
 
 
 def _step(step: Any, where: str, *, is_grouped: bool) -> PodStep | ChangeStep | GroupStep:
     if not isinstance(step, Mapping):
         raise InputError(where, "expected an object")
-    if "pod" not in step and is_grouped and "expect" in step:
+    if "group" in step or ("pod" not in step and is_grouped and "expect" in step):
         return _group_step(step, where)
     if "pod" not in step:
         return ChangeStep(

@@ -19,8 +19,10 @@ from moorage.engine.decision import Decision
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.status import Code
 from moorage.framework.loading.registry import Registry
+from moorage.scheduler.watched_kinds import has_labelled_groups
 from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.difference import Differ, Difference, compare_scores
+from moorage.sim.group_attempts import GroupAttempts
 from moorage.sim.group_recording import GroupStep
 from moorage.sim.group_replay import GroupReplay
 from moorage.sim.recording import ChangeStep, Expectation, PodStep, Recording
@@ -74,7 +76,15 @@ class Replay:
         objects = [Namespace(metadata=ObjectMeta(name="default")), *recording.objects]
         stored = (_as_the_server_stores_it(item) for item in objects)
         self.cluster = SimulatedCluster(stored, recording.config, registry, version=recording.version)
+        if has_labelled_groups(self.cluster.profiles.values()):
+            self.cluster.cache.pod_groups.follow_labels()
+        for item in recording.objects:
+            if isinstance(item, Pod) and not item.spec.node_name:
+                self.cluster.cache.nominations.put(item, item.status.nominated_node_name)
         self._groups = GroupReplay(self.cluster, recording.family, recording.name)
+        self._group_attempts = GroupAttempts(
+            self.cluster, partial(Difference, recording.family, recording.name)
+        )
 
     def run(self) -> Iterator[list[Difference]]:
         """The differences of each pod, in order."""
@@ -83,7 +93,8 @@ class Replay:
                 self._apply(step)
             elif isinstance(step, GroupStep):
                 self._apply(ChangeStep(step.put, step.delete))
-                yield self._groups.run(step)
+                every = self.recording.every_attempt
+                yield list(self._group_attempts.compare(step)) if every else self._groups.run(step)
             else:
                 compare = self._compare_attempt if self.recording.every_attempt else self._compare
                 yield list(compare(step))
@@ -92,8 +103,10 @@ class Replay:
         cache = self.cluster.cache
         for item in step.put:
             cache.put(_as_the_server_stores_it(item))
+            if isinstance(item, Pod) and item.spec.node_name:
+                cache.nominations.remove(item.uid)
             # A pod that is being bound may have a nomination as well, which does not count.
-            if isinstance(item, Pod) and not item.spec.node_name and cache.pod(item.uid) is None:
+            elif isinstance(item, Pod) and cache.pod(item.uid) is None:
                 cache.nominations.put(item, item.status.nominated_node_name)
         self._groups.forget(step.delete)
         for item in step.delete:
@@ -150,6 +163,8 @@ class Replay:
             return
         if expect.message != (ours := _message(decision, expect)):
             yield differ("message", expect.message, ours)
+        if expect.sampled and expect.scores is not None:
+            decision = self._among(decision, expect.scores, cycle)
         if expect.scores is not None:
             feasible = set(decision.feasible.names)
             for node in sorted(expect.scores.keys() ^ feasible):
@@ -165,6 +180,12 @@ class Replay:
         if status.code is not Code.SUCCESS:
             yield differ("binding", expect.node, f"{status.plugin}: {status.message}")
 
+    def _among(self, decision: Decision, names: Iterable[str], cycle: CycleState) -> Decision:
+        """The decision if of the feasible nodes only some were found."""
+        nodes = decision.feasible.named(names).within(decision.feasible)
+        scores = self.cluster.framework_of(decision.pod).score(cycle, decision.pod, nodes)
+        return replace(decision, feasible=nodes, scores=scores)
+
     def _compare_nomination(self, step: PodStep, decision: Decision, differ: Differ) -> Iterator[Difference]:
         """Compare what preemption does in one attempt; only the recorded nomination is applied."""
         expect, arranged = step.expect, decision.post_filter
@@ -174,8 +195,10 @@ class Replay:
                 tied = arranged.tied()
                 if expect.nominated not in tied and expect.nominated != arranged.nominated_node:
                     yield differ("nominated", expect.nominated, arranged.nominated_node)
-                elif (ours := _keys(tied.get(expect.nominated, ()))) != _sorted(expect.victims):
-                    yield differ("victims", _sorted(expect.victims), ours, expect.nominated)
+                elif expect.victims is not None:
+                    recorded, ours = sorted(expect.victims), _keys(tied.get(expect.nominated, ()))
+                    if ours != recorded:
+                        yield differ("victims", recorded, ours, expect.nominated)
             elif arranged.nominated_node and expect.victims is not None:
                 yield differ("nominated", expect.nominated, arranged.nominated_node)
         if expect.nominated is not None:
@@ -222,10 +245,6 @@ class Replay:
 
 def _keys(pods: Iterable[Pod]) -> list[str]:
     return sorted(pod.key for pod in pods)
-
-
-def _sorted(keys: Iterable[str] | None) -> list[str]:
-    return sorted(keys or ())
 
 
 def _message(decision: Decision, expect: Expectation) -> str | None:

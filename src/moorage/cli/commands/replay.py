@@ -15,6 +15,13 @@ def replay(
         list[Path],
         typer.Argument(help="Recordings (JSON); a directory stands for all in it.", show_default=False),
     ],
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.py",
+            help="A Python file with plugins that the recorded scheduler had; may be repeated.",
+        ),
+    ] = None,
     emulated_version: Annotated[
         str | None,
         typer.Option(
@@ -32,6 +39,7 @@ def replay(
 
     compare_recordings(
         files,
+        plugin,
         emulated_version=emulated_version,
         feature_gates=feature_gates,
         as_json=as_json,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from moorage.engine.decision import Decision
 from moorage.framework.runtime.framework import Framework
@@ -37,14 +39,8 @@ def compare(
     reordered: bool = False,
 ) -> Comparison:
     """Compare a decision with the choice of a node; what that tells of weights is added to the evidence."""
-    pod, scores = decision.pod, decision.scores
-    result = result_of(decision, node)
-    names = decision.feasible.names if scores is not None else []
-    is_scored = node in names
-    factors: Mapping[str, Factors] = {}
-    if scores is not None and is_scored:
-        factors = winning_factors(scores, names.index(node))
-        evidence.add(factors, scores.by_plugin, is_different=result == "different")
+    pod, result = decision.pod, result_of(decision, node)
+    factors = add_evidence(decision, node, evidence, is_different=result == "different")
     made = Comparison(
         time=time,
         pod=pod.key,
@@ -58,22 +54,42 @@ def compare(
     )
     if result != "different":
         return made
-    explanation = (
-        _by_weight(factors, evidence, framework)
-        if is_scored and decision.node is not None
-        else _by_rejection(decision, node)
-    )
-    fields = {name: getattr(made, name) for name in made.__struct_fields__}
-    fields.update(explanation._asdict())
-    if scores is not None and is_scored and decision.node is not None:
-        theirs, ours = names.index(node), names.index(decision.node)
-        fields["totals"] = (int(scores.totals[theirs]), int(scores.totals[ours]))
-        fields["scores"] = {
-            plugin: (int(points[theirs]), int(points[ours]))
+    return replace(made, **explained(decision, node, factors, framework, evidence))
+
+
+def add_evidence(
+    decision: Decision, node: str, evidence: WeightEvidence, *, is_different: bool
+) -> Mapping[str, Factors]:
+    """The weights with which the other scheduler's node would win, which are added to the evidence."""
+    scores = decision.scores
+    if scores is None or node not in decision.feasible.names:
+        return {}
+    factors = winning_factors(scores, decision.feasible.names.index(node))
+    evidence.add(factors, scores.by_plugin, is_different=is_different)
+    return factors
+
+
+def explained(
+    decision: Decision,
+    node: str,
+    factors: Mapping[str, Factors],
+    framework: Framework,
+    evidence: WeightEvidence,
+) -> dict[str, Any]:
+    """Fields of a comparison that explain why our node is another one."""
+    names, scores, ours = decision.feasible.names, decision.scores, decision.node
+    if scores is None or ours is None or node not in names:
+        return _by_rejection(decision, node)._asdict()
+    mine, theirs = names.index(ours), names.index(node)
+    return {
+        **_by_weight(factors, evidence, framework)._asdict(),
+        "totals": (int(scores.totals[theirs]), int(scores.totals[mine])),
+        "scores": {
+            plugin: (int(points[theirs]), int(points[mine]))
             for plugin, points in scores.by_plugin.items()
-            if points[theirs] != points[ours]
-        }
-    return Comparison(**fields)
+            if points[theirs] != points[mine]
+        },
+    }
 
 
 def _by_rejection(decision: Decision, node: str) -> Explanation:

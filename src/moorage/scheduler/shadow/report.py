@@ -13,6 +13,7 @@ import msgspec
 from moorage.api.base import Struct
 from moorage.api.decode import InputError
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import Group, PodGroup
 from moorage.client.scheduler_api import API_VERSION
 from moorage.klog import Logger
 from moorage.scheduler.shadow.weights import WeightEvidence
@@ -53,6 +54,30 @@ class Comparison(Struct):
     reordered: bool = False
 
 
+class GroupComparison(Struct):
+    """One group whose members another scheduler has bound, and where we would have.
+
+    nodes: the other scheduler's nodes, by member. ours: our nodes, of members with another one; empty: none.
+    member: the member whose node explains a difference; absent if it is about the group as a whole.
+    plugin, reason, totals, scores, reordered: as those of a pod, of that member.
+    """
+
+    time: datetime
+    group: str
+    uid: str
+    profile: str
+    template: str
+    result: ComparisonResult
+    nodes: dict[str, str]
+    ours: dict[str, str] = {}
+    member: str = ""
+    plugin: str = ""
+    reason: str = ""
+    totals: tuple[int, int] | None = None
+    scores: dict[str, tuple[int, int]] = {}
+    reordered: bool = False
+
+
 class Agreement(Struct, omit_defaults=False):
     """Counts of comparisons."""
 
@@ -67,6 +92,8 @@ class ShadowStatus(Struct, omit_defaults=False):
     api_version: str = API_VERSION
     kind: str = "ShadowStatus"
     profiles: dict[str, Agreement] = {}
+    groups: dict[str, Agreement] = {}
+    """Groups of pods by profile; their members are not counted among the pods."""
     templates: dict[str, Agreement] = {}
     plugins: dict[str, int] = {}
     """Number of differences that each plugin explains."""
@@ -82,6 +109,7 @@ class ShadowReport:
     def __init__(self, metrics: Metrics, path: Path | None = None) -> None:
         self._metrics = metrics
         self._profiles: dict[str, Counter[str]] = {}
+        self._groups: dict[str, Counter[str]] = {}
         self._templates: dict[str, Counter[str]] = {}
         self._rejections: Counter[str] = Counter()
         """Number of differences by the plugin that rejects the other scheduler's node."""
@@ -97,18 +125,20 @@ class ShadowReport:
         """What is known of the other scheduler's weights, for a profile."""
         return self._evidence.setdefault(profile, WeightEvidence())
 
-    def add(self, comparison: Comparison) -> None:
+    def add(self, comparison: Comparison | GroupComparison) -> None:
         """One more comparison."""
+        metrics, profile, result = self._metrics, comparison.profile, comparison.result
+        is_group = isinstance(comparison, GroupComparison)
+        (self._groups if is_group else self._profiles).setdefault(profile, Counter())[result] += 1
+        (metrics.shadow_groups if is_group else metrics.shadow_pods).labels(profile, result).inc()
         template = comparison.template
         if template not in self._templates and len(self._templates) >= _MAX_TEMPLATES:
             template = _OTHER
-        self._profiles.setdefault(comparison.profile, Counter())[comparison.result] += 1
-        self._templates.setdefault(template, Counter())[comparison.result] += 1
-        self._metrics.shadow_pods.labels(comparison.profile, comparison.result).inc()
-        if comparison.result == "different":
+        self._templates.setdefault(template, Counter())[result] += 1
+        if result == "different":
             if comparison.totals is None:
                 self._rejections[comparison.plugin] += 1
-            self._metrics.shadow_differences.labels(comparison.profile, comparison.plugin).inc()
+            metrics.shadow_differences.labels(profile, comparison.plugin).inc()
         if self._file is not None:
             try:
                 self._file.write(msgspec.json.encode(comparison) + b"\n")
@@ -122,6 +152,7 @@ class ShadowReport:
         plugins = sum((each.explanations() for each in self._evidence.values()), self._rejections.copy())
         return ShadowStatus(
             profiles=_agreements(self._profiles),
+            groups=_agreements(self._groups),
             templates=_agreements(self._templates),
             plugins={plugin: count for plugin, count in plugins.most_common() if plugin},
             unexplained=plugins[""],
@@ -139,20 +170,26 @@ def _agreements(counts: Mapping[str, Counter[str]]) -> dict[str, Agreement]:
     }
 
 
-def template_of(pod: Pod) -> str:
-    """What a pod was made from: its controller, or itself."""
-    for owner in pod.metadata.owner_references:
+def template_of(obj: Pod | Group) -> str:
+    """What a pod or a group was made from: its controller, or itself."""
+    for owner in obj.metadata.owner_references:
         if owner.controller:
-            return f"{pod.namespace}/{owner.kind}/{owner.name}"
-    name = f"{pod.metadata.generate_name}*" if pod.metadata.generate_name else pod.name
-    return f"{pod.namespace}/Pod/{name}"
+            return f"{obj.namespace}/{owner.kind}/{owner.name}"
+    name = f"{obj.metadata.generate_name}*" if obj.metadata.generate_name else obj.name
+    kind = "Pod" if isinstance(obj, Pod) else "PodGroup" if isinstance(obj, PodGroup) else "CompositePodGroup"
+    return f"{obj.namespace}/{kind}/{name}"
 
 
 def report_rows(status: ShadowStatus) -> Iterator[tuple[str, str, str, str, str, str]]:
-    """Rows of a table: profiles, then the templates with the most differences."""
+    """Rows of a table: the pods and the groups of profiles, then the templates with the most differences."""
     by_difference = sorted(status.templates.items(), key=lambda item: (-item[1].different, item[0]))
-    for title, groups in (("profile", status.profiles.items()), ("template", by_difference)):
-        for name, count in groups:
+    parts = (
+        ("profile", status.profiles.items()),
+        ("groups of", status.groups.items()),
+        ("template", by_difference),
+    )
+    for title, counts in parts:
+        for name, count in counts:
             total = count.same + count.tie + count.different
             agreed = f"{100 * (count.same + count.tie) / total:.1f}%"
             yield title, name, str(count.same), str(count.tie), str(count.different), agreed
