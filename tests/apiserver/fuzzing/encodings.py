@@ -9,8 +9,8 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
+from moorage.apimachinery.protobuf import MAGIC
 from moorage.apimachinery.schema.wire import TypeUse
-from moorage_cluster.apiserver.protobuf import MAGIC
 from tests.apiserver.client import GROUPS_SERVED
 from tests.apiserver.fuzzing.protobuf_mutations import varint
 from tests.apiserver.fuzzing.values import chance

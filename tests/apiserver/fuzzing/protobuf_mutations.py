@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from moorage_cluster.apiserver.protobuf import MAGIC
+from moorage.apimachinery.protobuf import MAGIC
 
 _LENGTHS = (2**7, 2**14, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**64 - 1)
 _GROUP_START, _GROUP_END = 3, 4

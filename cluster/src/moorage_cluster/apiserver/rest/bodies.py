@@ -10,6 +10,7 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.api.text_cache import cached_by_text
 from moorage.apimachinery import errors
+from moorage.apimachinery.protobuf import decode_protobuf
 from moorage.apimachinery.schema.base import KindSchema
 from moorage.apimachinery.schema.decoding import cannot_be_handled, decode_kind
 from moorage.apimachinery.schema.strictness import (
@@ -19,7 +20,6 @@ from moorage.apimachinery.schema.strictness import (
     json_problems,
 )
 from moorage.http.transport import Request
-from moorage_cluster.apiserver.protobuf import decode_protobuf
 from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.rest.context import Context
 from moorage_cluster.apiserver.rest.yaml_bodies import parse_yaml_body, repeated_keys

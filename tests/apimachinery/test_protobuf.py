@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from moorage.apimachinery.errors import ApiError
+from moorage.apimachinery.protobuf import MAGIC, decode_protobuf
 from moorage.apimachinery.schema import schema_of
 from moorage.apimachinery.schema.wire import wire_format
-from moorage_cluster.apiserver.protobuf import MAGIC, decode_protobuf
 
 
 def varint(value: int) -> bytes:
