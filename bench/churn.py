@@ -30,12 +30,12 @@ import numpy as np
 import uvloop
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from bench.line_chart import line_chart
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
 from moorage.client.kinds import CORE_EVENT, DEPLOYMENT, NODE, POD, Kind
+from moorage.simulation.line_chart import line_chart
 
 NAMESPACE = "default"
 MIB = 1 << 20

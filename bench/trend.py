@@ -21,9 +21,9 @@ from pathlib import Path
 
 import msgspec
 
-from bench.line_chart import line_chart
 from moorage.api.decode import InputError
 from moorage.bench.results import BenchmarkReport, read_report
+from moorage.simulation.line_chart import line_chart
 
 TREND = Path(__file__).parent / "trend.csv"
 CHART = Path(__file__).parent / "trend.svg"

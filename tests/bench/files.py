@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 
 from moorage.bench.engine_target import EngineTarget, engine_target
-from moorage.bench.object_store import ObjectStore
 from moorage.bench.pod_watch import PodSelection, SeenPod
 from moorage.bench.results import BenchmarkReport, WorkloadResult
 from moorage.bench.runner import OpenTarget, Runner, new_report
 from moorage.bench.workload_files import PlannedWorkload, read_workloads
+from moorage.sim.object_store import ObjectStore
 
 BENCH = Path(__file__).parents[2] / "bench"
 WAIT_SECONDS = 20.0

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.churn import Churn, Sample, resident_bytes, slope_mib
-from bench.line_chart import line_chart
 from moorage.client.client import Client
 from moorage.client.kinds import CORE_EVENT, DEPLOYMENT, POD
+from moorage.simulation.line_chart import line_chart
 from moorage_cluster.apiserver.embedded import EmbeddedServer
 
 EVENT = {

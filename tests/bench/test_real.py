@@ -45,11 +45,12 @@ def test_shares_are_those_of_the_samples() -> None:
 
 def test_a_scheduler_is_measured_and_the_cluster_left_as_it_was(tmp_path: Path) -> None:
     with start_server(tmp_path) as server:
-        figures = uvloop.run(measure(server.kubeconfig, nodes=3, pods=100))
+        figures, profile = uvloop.run(measure(server.kubeconfig, nodes=3, pods=100))
         assert not Kubectl(server, tmp_path).json("get", "nodes,pods", "--all-namespaces")["items"]
     assert (figures.nodes, figures.pods) == (3, 100)
     assert figures.peak_bytes > 1024 * 1024
     assert figures.cpu_ms_per_pod > 0
     parts = figures.cpu_ms_per_pod_by_part
     assert sum(parts.values()) == pytest.approx(figures.cpu_ms_per_pod)
+    assert shares(profile).keys() == parts.keys()
     assert table(figures).row_count == len(PARTS) + 1

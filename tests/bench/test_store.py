@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from moorage.api.decode import KINDS, convert
-from moorage.bench.object_store import ObjectStore
-from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.client.client import Client
 from moorage.client.informer import Informer
 from moorage.client.kinds import EVENT, NODE, PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_CLAIM, SERVICE, Kind
 from moorage.clock import VirtualClock
 from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.sim.object_store import ObjectStore
+from moorage.sim.store_client import StoreClient, StoreInformer
 from tests.bench.files import node, pod
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

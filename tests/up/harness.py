@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import Self
 
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import NODE, POD
@@ -46,7 +47,7 @@ class ClusterHarness(Harness):
         self.server, self.client = self.local.server, self.local.client
         self.manager = _Everything(self.local)  # type: ignore[assignment]
 
-    def __enter__(self) -> ClusterHarness:
+    def __enter__(self) -> Self:
         return self
 
     def nodes_of(self, app: str) -> dict[str, str]:

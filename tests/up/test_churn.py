@@ -34,6 +34,7 @@ BOUNDED = {
     "._manager._cluster._recorded_events": "4,096 events",
     "._manager._cluster._event_limits._left": "4,096 objects",
     "._scheduler._schedule_one.engine._equivalence_classes._known": "160 MiB of equivalence classes",
+    "._scheduler._schedule_one.engine._equivalence_classes._by_spec": "the same, by spec",
     "._scheduler._profiles._frameworks[]._result_caches._shared._known": "16,384 answers of plugins",
     "._scheduler._profiles._frameworks[]._result_caches._shared_codes._known": "the results of 64 sets",
     "._scheduler._profiles._frameworks[].plugins[]._planner._volumes.changes": "2,048 entries",

@@ -22,14 +22,11 @@ from moorage.api.pod import Pod
 from moorage.bench.base_objects import declared_features
 from moorage.bench.claim_controller import ClaimController
 from moorage.bench.concurrency import MAX_CONCURRENCY
-from moorage.bench.object_store import ObjectStore
 from moorage.bench.pod_watch import PodWatch
 from moorage.bench.process_usage import ProcessUsage, forget_peak, own_usage
-from moorage.bench.store_client import StoreClient, StoreInformer
 from moorage.bench.target import PreparedObject, WorkloadFailed
-from moorage.client import kinds
 from moorage.client.client import Client
-from moorage.client.kinds import POD, Kind
+from moorage.client.kinds import KINDS_BY_NAME, POD, Kind
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
@@ -43,6 +40,8 @@ from moorage.scheduler.informers import decoder
 from moorage.scheduler.observers import MetricsObserver, Observers
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.metrics import Metrics
+from moorage.sim.object_store import ObjectStore
+from moorage.sim.store_client import StoreClient, StoreInformer
 
 
 class ClaimTemplateSpec(Struct):
@@ -59,7 +58,6 @@ class ResourceClaimTemplate(Object):
 
 _STORED: Final[Mapping[str, type[Object]]] = {**KINDS, ResourceClaimTemplate.__name__: ResourceClaimTemplate}
 """What is stored: the kinds that scheduling reads, and those that the controller of claims reads."""
-_KINDS: Final = {each.name: each for each in vars(kinds).values() if isinstance(each, Kind)}
 _SEED: Final = 1
 """Seed of the scheduler's random numbers, so that ties are broken in the same way in every run."""
 _decoder = cache(lambda name: decoder(_STORED[name]))
@@ -135,7 +133,7 @@ class EngineTarget:
             if note not in self.notes:
                 self.notes.append(note)
             return None
-        return PreparedObject(_KINDS[name], _decoder(name)(msgspec.json.encode(manifest)))
+        return PreparedObject(KINDS_BY_NAME[name], _decoder(name)(msgspec.json.encode(manifest)))
 
     async def create(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object."""

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from moorage.cli.plain_help import PlainCommand, PlainGroup
+from moorage.cli.process_end import owns_process
 from moorage.laptop_cluster import is_installed, missing
 from moorage.version import __version__
 
@@ -57,7 +58,7 @@ COMMANDS: Final = {
     ),
     "record": (
         "moorage.cli.commands.record:record",
-        "Write a recording of the attempts in a scheduler's log, with the cluster as it is now.",
+        "Write a recording of the attempts in a scheduler's log.",
     ),
     "replay": (
         "moorage.cli.commands.replay:replay",
@@ -66,6 +67,10 @@ COMMANDS: Final = {
     "run": (
         "moorage.cli.commands.run:app",
         "Schedule the pods of a cluster, as kube-scheduler does, or beside it.",
+    ),
+    "simulate": (
+        "moorage.cli.commands.simulate:simulate",
+        "Simulate a workload on a cluster, in virtual time, with the production scheduler.",
     ),
     "up": (
         "moorage_cluster.cli.commands.up:up",
@@ -142,6 +147,7 @@ def _main(
 
 def run() -> None:
     """The `moorage` command; output that cannot be written ends it with a line, not a traceback."""
+    owns_process()
     try:
         app()
     except OSError as error:

@@ -1,4 +1,7 @@
-"""Periodic flushes of the queue: backoff every second, unschedulable pods every 30 seconds."""
+"""Periodic flushes of the queue: backoff every second, unschedulable pods every 30 seconds.
+
+Where no pod is in backoff there is nothing to flush, and no timer.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable
 
 from moorage.clock import Clock, Timer
 from moorage.queue.backoff_queue import WINDOW_SECONDS, window
-from moorage.queue.scheduling_queue import SchedulingQueue
+from moorage.queue.scheduling_queue import SchedulingQueue, nothing_began
 
 UNSCHEDULABLE_FLUSH_SECONDS = 30.0
 
@@ -21,18 +24,26 @@ class Flusher:
 
     def start(self) -> None:
         """Start the timers; backoff is flushed at the start of every one-second window."""
-        self._again(self._flush_backoff, self._to_next_window())
+        self._queue.backoff_began = self._expect_backoff
+        self._expect_backoff()
         self._again(self._flush_unschedulable, UNSCHEDULABLE_FLUSH_SECONDS)
 
     def stop(self) -> None:
         """Cancel the timers."""
+        self._queue.backoff_began = nothing_began
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
+    def _expect_backoff(self) -> None:
+        """Flush backoff at the start of the next window, if there is any."""
+        if self._queue.has_backoff and self._flush_backoff not in self._timers:
+            self._again(self._flush_backoff, self._to_next_window())
+
     def _flush_backoff(self) -> None:
-        self._again(self._flush_backoff, self._to_next_window())
+        del self._timers[self._flush_backoff]
         self._queue.flush_backoff()
+        self._expect_backoff()
 
     def _flush_unschedulable(self) -> None:
         self._again(self._flush_unschedulable, UNSCHEDULABLE_FLUSH_SECONDS)

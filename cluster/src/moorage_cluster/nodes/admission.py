@@ -16,7 +16,8 @@ from moorage.api.pod import Pod
 from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, pod_requests, resource_amounts
 from moorage.api.selectors import required_nodes
 from moorage.api.taints import NO_EXECUTE, NO_SCHEDULE, tolerated
-from moorage.cluster.pod_table import HostPort, PodInfo
+from moorage.cluster.host_ports import HostPort
+from moorage.cluster.pod_table import PodInfo
 from moorage.plugins.node_ports import PORT_TAKEN, conflict
 from moorage_cluster.nodes.ranking import CRITICAL_PRIORITY
 from moorage_cluster.nodes.thresholds import MEMORY_PRESSURE

@@ -7,11 +7,10 @@ from typing import Final
 
 from moorage.api.manifests import Manifest, annotations_of
 from moorage.config.duration import parse_duration
+from moorage.simulation.workload import DURATION
 from moorage_cluster.nodes.settings import KubeletSettings
 from moorage_cluster.nodes.usage import UsageModel, usage_model
 
-DURATION: Final = "moorage.io/duration"
-"""Run time of containers, such as `30s`; without it, until they are stopped."""
 EXIT_CODE: Final = "moorage.io/exit-code"
 """Exit code after the run time; 0 by default."""
 READY_AFTER: Final = "moorage.io/ready-after"

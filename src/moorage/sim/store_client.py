@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest
-from moorage.bench.object_store import ObjectStore
 from moorage.client.client import Client, PatchType
 from moorage.client.informer import Informer
 from moorage.client.kinds import EVENT, POD, Kind
@@ -21,6 +20,7 @@ from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response
 from moorage.scheduler.encoding import plain
+from moorage.sim.object_store import ObjectStore
 
 T = TypeVar("T")
 

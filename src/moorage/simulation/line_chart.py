@@ -7,6 +7,8 @@ from html import escape
 
 WIDTH, HEIGHT, MARGIN = 800, 400, 60
 TICKS = 5
+WHOLE_FROM = 20
+"""The length of an axis from which on its numbers are whole."""
 LEGEND_WIDTH, LEGEND_ROW = 380, 18
 COLOURS = ("#326ce5", "#d6461f", "#1f8a4c", "#8e44ad", "#b8860b", "#008b8b", "#c2185b", "#555555")
 
@@ -26,7 +28,7 @@ def line_chart(
     most_y = max(y for _, y in points) * 1.1 or 1
     width = WIDTH + (LEGEND_WIDTH if len(lines) > 1 else 0)
     height = max(HEIGHT, 2 * MARGIN + LEGEND_ROW * len(lines)) if len(lines) > 1 else HEIGHT
-    below = x_names or {value: f"{value:.0f}" for value in _ticks(most_x)}
+    below = x_names or {value: _number(value, most_x) for value in _ticks(most_x)}
 
     def across(x: float) -> float:
         return MARGIN + x / most_x * (WIDTH - 2 * MARGIN)
@@ -46,7 +48,7 @@ def line_chart(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif"'
         ' font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
-        *_grid([(down(value), f"{value:.0f}") for value in _ticks(most_y)]),
+        *_grid([(down(value), _number(value, most_y)) for value in _ticks(most_y)]),
         *(_text(across(value), height - MARGIN + 20, name, "middle") for value, name in below.items()),
         *(line(each, *style) for each, style in zip(lines.values(), styles, strict=True)),
         *_legend(lines, styles),
@@ -59,6 +61,11 @@ def line_chart(
 
 def _ticks(most: float) -> list[float]:
     return [most * at / TICKS for at in range(TICKS + 1)]
+
+
+def _number(value: float, most: float) -> str:
+    """A number on an axis, with a decimal where neighbours would look alike."""
+    return f"{value:.0f}" if most >= WHOLE_FROM else f"{value:.1f}"
 
 
 def _grid(rows: list[tuple[float, str]]) -> Iterator[str]:

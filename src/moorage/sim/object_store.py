@@ -108,7 +108,7 @@ class ObjectStore:
         if not isinstance(obj, Pod):
             grace_seconds = 0
         elif grace_seconds is None:
-            grace_seconds = _grace_seconds(obj)
+            grace_seconds = grace_seconds_of(obj)
         if not obj.metadata.finalizers and not grace_seconds:
             del self._tables[kind.name][namespace, name]
             self._notify(kind, "DELETED", obj, obj)
@@ -190,7 +190,8 @@ def _bound(status: PodStatus) -> PodStatus:
     return replace(status, conditions=(*others, _BOUND), nominated_node_name="")
 
 
-def _grace_seconds(pod: Pod) -> int:
+def grace_seconds_of(pod: Pod) -> int:
+    """The grace period that a pod asks for, in seconds; 0 if it is on no node."""
     if not pod.spec.node_name:
         return 0
     wanted = pod.spec.termination_grace_period_seconds

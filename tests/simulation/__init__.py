@@ -1,0 +1,1 @@
+"""Simulations in virtual time."""

@@ -1,0 +1,157 @@
+"""`moorage simulate` as a process."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "moorage", "simulate"]
+
+
+def run(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    ended = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
+    assert ended.returncode == status, ended.stderr
+    return ended
+
+
+def test_a_generated_workload_gives_the_same_bytes_again(tmp_path: Path) -> None:
+    placements = tmp_path / "placements.csv"
+    words = ("--nodes", "3", "--generate", "40", "--seed", "7", "-o", "json", "--placements", str(placements))
+    first, second = run(*words), run(*words)
+    assert first.stdout == second.stdout
+    result = json.loads(first.stdout)
+    assert (result["apiVersion"], result["kind"]) == ("moorage.io/v1alpha1", "Simulation")
+    assert result["complete"] is True
+    assert result["pods"]["Created"] == result["pods"]["Completed"] == len(result["placements"]) == 40
+    with placements.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == [each["name"] for each in result["placements"]]
+    assert [row["node"] for row in rows] == [each["node"] for each in result["placements"]]
+    assert list(tmp_path.iterdir()) == [placements]
+
+
+def test_manifests_shapes_and_a_script_give_a_table(tmp_path: Path) -> None:
+    pods, script = tmp_path / "pods.yaml", tmp_path / "nodes.yaml"
+    pods.write_text(
+        """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: web, image: web, resources: {requests: {cpu: "2"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: large}
+spec: {containers: [{name: large, image: large, resources: {requests: {cpu: "20"}}}]}
+"""
+    )
+    script.write_text("- {at: 1h, fail: small-0}\n- {at: 2h, recover: small-0}\n")
+    shape = "name=small,count=1,cpu=4,memory=8Gi,price=0.5"
+    shown = run("--shape", shape, "--workload", str(pods), "--script", str(script), "--until", "3h").stdout
+    lines = dict(line.split("   ", 1) for line in shown.splitlines() if "   " in line)
+    assert lines["simulated time"].strip() == "3h0m0s"
+    assert lines["pods created"].strip() == "3"
+    assert lines["evicted"].strip() == "1"
+    assert lines["running"].strip() == "1"
+    assert lines["cost"].strip() == "1.00"
+    assert "1         0/1 nodes are available: 1 Insufficient cpu." in shown
+
+
+def test_lines_of_a_trace_can_be_skipped(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text('{"arrival": 0, "duration": 5, "cpu": "1"}\nnonsense\n{"arrival": 3, "duration": 5}\n')
+    words = ("--nodes", "1", "--workload", str(trace))
+    assert f"moorage simulate: {trace}: line 2: not JSON: " in run(*words, status=2).stderr
+    ended = run(*words, "--skip-bad", "-o", "json")
+    assert "moorage simulate: 1 line was skipped" in ended.stderr
+    assert json.loads(ended.stdout)["pods"]["Completed"] == 2
+
+
+def test_an_interrupted_simulation_has_results_and_says_so(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    os.mkfifo(trace)
+    words = [*COMMAND, "--nodes", "1", "--workload", str(trace), "-o", "json"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with trace.open("w") as file:  # Returns when the simulation has begun to read.
+        file.write(_lines(0, 100))
+        file.flush()
+        process.send_signal(signal.SIGINT)
+        file.write(_lines(100, 200))
+    output, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert "moorage simulate: interrupted; the results are those up to then" in errors
+    result = json.loads(output)
+    assert result["complete"] is False
+    assert 0 < result["pods"]["Created"] < 200
+
+
+def _lines(first: int, end: int) -> str:
+    return "".join(
+        json.dumps({"arrival": 60 * each, "duration": 30, "cpu": "1"}) + "\n" for each in range(first, end)
+    )
+
+
+def _deployment(path: Path) -> str:
+    path.write_text("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--generate", "5"], "there are no nodes; give --nodes, --shape or --from"),
+        (["--nodes", "5"], "there are no pods to schedule; give --workload or --generate"),
+        (["--nodes", "1", "--generate", "1", "--pod-cpu", "much"], "generated pods: "),
+        (
+            ["--nodes", "1", "--generate", "1", "--priorities", "high"],
+            "--priorities: high: expected integers",
+        ),
+        (["--shape", "cpu=1", "--generate", "5"], "shape 'cpu=1': memory is missing"),
+        (["--nodes", "1", "--workload", "none.jsonl"], "none.jsonl: No such file or directory"),
+        (["--nodes", "1", "--node-cpu", "fast", "--generate", "1"], "resource cpu: "),
+    ],
+)
+def test_bad_input_is_one_clear_line(words: list[str], problem: str) -> None:
+    errors = run(*words, status=2).stderr
+    assert errors.startswith(f"moorage simulate: {problem}")
+    assert len(errors.splitlines()) == 1
+
+
+def test_objects_that_need_a_controller_are_refused(tmp_path: Path) -> None:
+    file = _deployment(tmp_path / "web.yaml")
+    errors = run("--nodes", "1", "--workload", file, status=2).stderr
+    assert "Deployment: there are no controllers in a simulation; give its pods" in errors
+
+
+def test_a_dump_with_running_and_pending_pods_is_a_cluster(tmp_path: Path) -> None:
+    def pod(name: str, cpu: str, **spec: Any) -> Any:
+        container = {"name": "main", "image": "app", "resources": {"requests": {"cpu": cpu}}}
+        meta = {"name": name, "namespace": "default", "uid": name}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": meta,
+            "spec": {"containers": [container], **spec},
+        }
+
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1"},
+        "status": {"allocatable": amounts},
+    }
+    items = [node, pod("running", "3", nodeName="n1"), pod("small", "1"), pod("waits", "2")]
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    result = json.loads(run("--from", str(dump), "-o", "json").stdout)
+    assert [(each["name"], each["node"]) for each in result["placements"]] == [("small", "n1"), ("waits", "")]
+    assert result["utilisation"]["cpu"]["peak"] == 1
