@@ -137,7 +137,6 @@ class Play:
             "COLUMNS": "100",
             "NO_COLOR": "1",
             "TERM": "dumb",
-            "PYTHONDONTWRITEBYTECODE": "1",
         }
         self._running: list[Background] = []
         self._printed: list[str] = []
