@@ -1,12 +1,14 @@
 """Measures `moorage run` against the API server of a kubeconfig, such as a kube-apiserver with etcd.
 
-    python -m bench.real --kubeconfig FILE [--nodes 5000] [--pods 10000] [--http-pipelining] [--output FILE]
+    python -m bench.real --kubeconfig FILE [--nodes 5000] [--pods 10000] [--http-pipelining]
+                         [--output FILE] [--profile FILE]
 
 Nodes and pods are those of scheduler_perf's SchedulingBasic. Pods are created as fast as the server accepts
 them while the scheduler binds them. CPU time is that of the scheduler's process (user and system) from the
 first creation until it is idle again, so events are included; profiles of that time (`/debug/pprof/profile`)
-divide it into parts. Nodes and pods are deleted at the end. The user of the kubeconfig must be an
-administrator; the cluster should have no other nodes and no other scheduler.
+divide it into parts. The scheduler emulates the server's version. Nodes and pods are deleted at the end. The
+user of the kubeconfig must be an administrator; the cluster should have no other nodes and no other
+scheduler.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from moorage.bench.served_target import scheduler_process
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
+from moorage.client.server_version import server_version
 from moorage.clock import LoopClock
 
 NAMESPACE: Final = "default"
@@ -169,8 +172,10 @@ async def until_idle(pid: int) -> None:
         before, used = used, cpu_seconds(pid)
 
 
-async def bind_pods(target: ClusterTarget, scheduler: Client, pid: int, nodes: int, pods: int) -> Figures:
-    """Create pods, and measure the scheduler until it is idle."""
+async def bind_pods(
+    target: ClusterTarget, scheduler: Client, pid: int, nodes: int, pods: int
+) -> tuple[Figures, str]:
+    """Create pods, and measure the scheduler until it is idle; returns its profile, too."""
     await until_idle(pid)
     cpu_before = cpu_seconds(pid)
     async with profiled(scheduler) as profiles:
@@ -180,22 +185,25 @@ async def bind_pods(target: ClusterTarget, scheduler: Client, pid: int, nodes: i
         took_seconds = time.perf_counter() - begun
         await until_idle(pid)
     cpu_ms = 1000 * (cpu_seconds(pid) - cpu_before) / pods
-    by_part = {part: share * cpu_ms for part, share in shares("".join(profiles)).items()}
-    return Figures(nodes, pods, pods / took_seconds, cpu_ms, by_part, usage_of(pid).peak_bytes or 0)
+    profile = "".join(profiles)
+    by_part = {part: share * cpu_ms for part, share in shares(profile).items()}
+    peak_bytes = usage_of(pid).peak_bytes or 0
+    return Figures(nodes, pods, pods / took_seconds, cpu_ms, by_part, peak_bytes), profile
 
 
-async def measure(kubeconfig: Path, nodes: int, pods: int, flags: Sequence[str] = ()) -> Figures:
-    """Create nodes, start a scheduler, and measure while it binds pods."""
+async def measure(kubeconfig: Path, nodes: int, pods: int, flags: Sequence[str] = ()) -> tuple[Figures, str]:
+    """Create nodes, start a scheduler, and measure while it binds pods; returns its profile, too."""
     clock = LoopClock()
     access = find_access(kubeconfig, clock=clock)
     with TemporaryDirectory(prefix="moorage-bench-") as place:
         async with connected(access, clock=clock) as client, cluster_target(client, clock) as target:
             await create(target, [make_node(index) for index in range(nodes)])
-            async with scheduler_process(Path(place), kubeconfig, None, access, clock, flags=flags) as (
+            version = await server_version(client)
+            async with scheduler_process(Path(place), kubeconfig, None, access, clock, version, flags) as (
                 pid,
-                client,
+                scheduler,
             ):
-                return await bind_pods(target, client, pid, nodes, pods)
+                return await bind_pods(target, scheduler, pid, nodes, pods)
 
 
 def table(figures: Figures) -> Table:
@@ -215,12 +223,15 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=10_000)
     parser.add_argument("--http-pipelining", action="store_true", help="as the flag of moorage run")
     parser.add_argument("--output", type=Path, help="write the figures as JSON to this file, too")
+    parser.add_argument("--profile", type=Path, help="write the profiles to this file, for a flame graph")
     options = parser.parse_args()
     flags = ("--http-pipelining",) if options.http_pipelining else ()
-    figures = uvloop.run(measure(options.kubeconfig, options.nodes, options.pods, flags))
+    figures, profile = uvloop.run(measure(options.kubeconfig, options.nodes, options.pods, flags))
     Console().print(table(figures))
     if options.output is not None:
         options.output.write_bytes(msgspec.json.format(msgspec.json.encode(figures)))
+    if options.profile is not None:
+        options.profile.write_text(profile, encoding="utf-8")
 
 
 if __name__ == "__main__":
