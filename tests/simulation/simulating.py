@@ -12,8 +12,9 @@ from moorage.plugins import default_registry
 from moorage.sim.admission import Admission
 from moorage.simulation.records import PodRecord
 from moorage.simulation.script import ScriptEvent
+from moorage.simulation.settings import Settings
 from moorage.simulation.shapes import NodeShape, nodes_of
-from moorage.simulation.simulator import Settings, Simulation
+from moorage.simulation.simulator import Simulation
 from moorage.simulation.virtual_loop import run_in_virtual_time
 from moorage.simulation.workload import Arrival, arrivals_of
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Final
@@ -24,9 +23,6 @@ from moorage.api.node import Node
 from moorage.api.pod import Pod, PodStatus
 from moorage.client.informer import EventType
 from moorage.client.kinds import KINDS_BY_NAME, NODE, POD
-from moorage.config.types import SchedulerConfiguration
-from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
-from moorage.framework.loading.registry import Registry
 from moorage.http.errors import RequestError
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, nothing_began
@@ -38,6 +34,7 @@ from moorage.simulation.kubelets import Kubelets
 from moorage.simulation.node_events import NodeEvents
 from moorage.simulation.records import Outcome, Records
 from moorage.simulation.script import ScriptEvent
+from moorage.simulation.settings import Settings
 from moorage.simulation.virtual_loop import VirtualLoopClock
 from moorage.simulation.workload import Arrival, duration_of, in_order
 
@@ -46,20 +43,6 @@ _REST_SECONDS: Final = 1.0
 """Interval at which the queue is looked at once nothing else is going to happen, in seconds."""
 _PREEMPTED: Final = "PreemptionByScheduler"
 _DISRUPTED: Final = "DisruptionTarget"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a simulation is run."""
-
-    config: SchedulerConfiguration
-    registry: Registry
-    version: KubernetesVersion = DEFAULT_VERSION
-    seed: int = 0
-    until_seconds: float | None = None
-    """When it ends; None: when nothing is going to change any more."""
-    restarts_pods: bool = True
-    """Whether pods that are preempted, drained or lost with their node are created again."""
 
 
 class _Attempts(Observer):

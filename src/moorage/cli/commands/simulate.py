@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from moorage.cli.durations import duration
 from moorage.cli.plugin_options import PluginFiles
+from moorage.cli.scenario_flags import (
+    DEFAULT_DURATION,
+    DEFAULT_INTERVAL,
+    DEFAULT_POD_CPU,
+    DEFAULT_POD_MEMORY,
+    ClusterFiles,
+    GeneratedCount,
+    MeanDuration,
+    MeanInterval,
+    NodeCount,
+    NodeCpu,
+    NodeMemory,
+    PodCpu,
+    PodMemory,
+    Priorities,
+    ScriptFile,
+    Shapes,
+    SkipBad,
+    WorkloadFiles,
+    ZoneCount,
+)
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage.config.duration import Duration
 
@@ -21,96 +42,22 @@ class Output(StrEnum):
     JSON = "json"
 
 
-_DEFAULT_INTERVAL: Final = Duration(1)
-_DEFAULT_DURATION: Final = Duration(600)
-_CLUSTER = "Cluster"
-_WORKLOAD = "Workload"
-
-
 def simulate(
-    cluster: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Begin with the objects of a file, as `kubectl get -o yaml` prints them; may be repeated. "
-            "Pods without a node arrive at the start.",
-            rich_help_panel=_CLUSTER,
-        ),
-    ] = None,
-    nodes: Annotated[
-        int, typer.Option(min=0, help="How many nodes there are.", rich_help_panel=_CLUSTER)
-    ] = 0,
-    node_cpu: Annotated[str, typer.Option(help="The cores of each node.", rich_help_panel=_CLUSTER)] = "8",
-    node_memory: Annotated[
-        str, typer.Option(help="The memory of each node.", rich_help_panel=_CLUSTER)
-    ] = "32Gi",
-    zones: Annotated[
-        int, typer.Option(min=1, help="The zones that nodes are spread over.", rich_help_panel=_CLUSTER)
-    ] = 3,
-    shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE,...",
-            help="Nodes of a shape: name=large,count=10,cpu=32,memory=128Gi,nvidia.com/gpu=8,zones=3,"
-            "price=2.5 (by hour); may be repeated.",
-            rich_help_panel=_CLUSTER,
-        ),
-    ] = None,
-    workload: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Pods from manifests (.yaml, .json), with the annotations moorage.io/arrival and "
-            "moorage.io/duration, or from a trace (.jsonl, .csv).",
-            rich_help_panel=_WORKLOAD,
-        ),
-    ] = None,
-    skip_bad: Annotated[
-        bool,
-        typer.Option(
-            "--skip-bad",
-            help="Count lines of a trace that cannot be read, instead of ending.",
-            rich_help_panel=_WORKLOAD,
-        ),
-    ] = False,
-    generate: Annotated[
-        int, typer.Option(min=0, help="Generate as many random pods.", rich_help_panel=_WORKLOAD)
-    ] = 0,
-    mean_interval: Annotated[
-        Duration,
-        typer.Option(
-            parser=duration,
-            metavar="DURATION",
-            help="Mean time between two of them; 0: all at the start.",
-            rich_help_panel=_WORKLOAD,
-        ),
-    ] = _DEFAULT_INTERVAL,
-    mean_duration: Annotated[
-        Duration,
-        typer.Option(
-            parser=duration,
-            metavar="DURATION",
-            help="Mean run time of them; 0: they run until the end.",
-            rich_help_panel=_WORKLOAD,
-        ),
-    ] = _DEFAULT_DURATION,
-    pod_cpu: Annotated[
-        str, typer.Option(help="Requests of cpu to choose among.", rich_help_panel=_WORKLOAD)
-    ] = "100m,250m,500m,1,2,4",
-    pod_memory: Annotated[
-        str, typer.Option(help="Requests of memory to choose among.", rich_help_panel=_WORKLOAD)
-    ] = "128Mi,256Mi,512Mi,1Gi,2Gi,4Gi",
-    priorities: Annotated[
-        str, typer.Option(help="Priorities to choose among.", rich_help_panel=_WORKLOAD)
-    ] = "0",
-    script: Annotated[
-        Path | None,
-        typer.Option(
-            help="What happens to nodes: a file with events such as {at: 2h, drain: node-3}; actions are "
-            "cordon, drain, fail, recover, add, remove.",
-        ),
-    ] = None,
+    cluster: ClusterFiles = None,
+    nodes: NodeCount = 0,
+    node_cpu: NodeCpu = "8",
+    node_memory: NodeMemory = "32Gi",
+    zones: ZoneCount = 3,
+    shape: Shapes = None,
+    workload: WorkloadFiles = None,
+    skip_bad: SkipBad = False,
+    generate: GeneratedCount = 0,
+    mean_interval: MeanInterval = DEFAULT_INTERVAL,
+    mean_duration: MeanDuration = DEFAULT_DURATION,
+    pod_cpu: PodCpu = DEFAULT_POD_CPU,
+    pod_memory: PodMemory = DEFAULT_POD_MEMORY,
+    priorities: Priorities = "0",
+    script: ScriptFile = None,
     until: Annotated[
         Duration | None,
         typer.Option(
@@ -149,20 +96,23 @@ def simulate(
     Shows where pods go, how long they wait, what stays pending and why, and how full nodes are over time.
     For example: moorage simulate --nodes 10 --generate 500 --seed 7
     """
-    from moorage.cli.simulate import GeneratedPods, SimulateOptions, show_simulation
+    from moorage.cli.scenario_options import GeneratedPods, ScenarioOptions
+    from moorage.cli.simulate import SimulateOptions, show_simulation
     from moorage.simulation.shapes import NodeShape
 
     show_simulation(
         SimulateOptions(
-            cluster or [],
-            NodeShape("node", nodes, zones, resources={"cpu": node_cpu, "memory": node_memory}),
-            shape or [],
-            workload or [],
-            skip_bad,
-            GeneratedPods(
-                generate, float(mean_interval), float(mean_duration), pod_cpu, pod_memory, priorities
+            ScenarioOptions(
+                cluster or [],
+                NodeShape("node", nodes, zones, resources={"cpu": node_cpu, "memory": node_memory}),
+                shape or [],
+                workload or [],
+                skip_bad,
+                GeneratedPods(
+                    generate, float(mean_interval), float(mean_duration), pod_cpu, pod_memory, priorities
+                ),
+                script,
             ),
-            script,
             None if until is None else float(until),
             restart,
             seed,

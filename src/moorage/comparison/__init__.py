@@ -1,0 +1,1 @@
+"""Several configurations on the same scenario, side by side: `moorage compare`."""
