@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,11 @@ def versions(entries: list[Locked], environment: dict[str, str]) -> dict[str, st
     return {each.name: each.version for each in found}
 
 
+def anywhere(entries: list[Locked]) -> set[Locked]:
+    """The files of a lock, wherever they are installed."""
+    return {replace(each, marker="") for each in entries}
+
+
 def is_satisfied(requirement: str, there: dict[str, str]) -> bool:
     wanted = Requirement(requirement)
     version = there.get(canonical(wanted.name))
@@ -81,7 +87,10 @@ def test_a_lock_has_what_its_packages_ask_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["runtime", "build", "up"])
 def test_what_runs_is_what_was_tested(name: str) -> None:
-    assert set(lock(name)) <= set(lock("development"))
+    entries, tested = lock(name), lock("development")
+    assert anywhere(entries) <= anywhere(tested)
+    for environment in environments():
+        assert versions(entries, environment).items() <= versions(tested, environment).items()
 
 
 def test_there_is_a_lock_for_each_set_and_none_names_an_index() -> None:
