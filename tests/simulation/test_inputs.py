@@ -12,7 +12,7 @@ from moorage.api.quantity import parse_quantity
 from moorage.simulation.generator import Generator
 from moorage.simulation.script import ScriptEvent, read_script
 from moorage.simulation.shapes import PRICE, NodeShape, nodes_of, parse_shape
-from moorage.simulation.trace import read_trace
+from moorage.simulation.traces.registry import read_trace
 from moorage.simulation.workload import in_order
 from tests.simulation.simulating import arrivals, manifest
 

@@ -9,10 +9,12 @@ import typer
 
 from moorage.cli.durations import duration
 from moorage.config.duration import Duration
+from moorage.simulation.traces.format_names import TraceFormat
 
 DEFAULT_INTERVAL: Final = Duration(1)
 DEFAULT_DURATION: Final = Duration(600)
 DEFAULT_POD_CPU: Final = "100m,250m,500m,1,2,4"
+DEFAULT_TRACE_UNIT: Final = "cpu=64,memory=256Gi"
 DEFAULT_POD_MEMORY: Final = "128Mi,256Mi,512Mi,1Gi,2Gi,4Gi"
 _CLUSTER: Final = "Cluster"
 _WORKLOAD: Final = "Workload"
@@ -22,8 +24,9 @@ ClusterFiles = Annotated[
     typer.Option(
         "--from",
         metavar="FILE",
-        help="Begin with the objects of a file, as `kubectl get -o yaml` prints them; may be repeated. "
-        "Pods without a node arrive at the start.",
+        help="Begin with the objects of a file, as `kubectl get -o yaml` prints them, or with the machines "
+        "of a trace (machine_meta.csv, openb_node_list_*.csv); may be repeated. Pods without a node arrive "
+        "at the start.",
         rich_help_panel=_CLUSTER,
     ),
 ]
@@ -53,7 +56,25 @@ WorkloadFiles = Annotated[
     typer.Option(
         metavar="FILE",
         help="Pods from manifests (.yaml, .json), with the annotations moorage.io/arrival and "
-        "moorage.io/duration, or from a trace (.jsonl, .csv).",
+        "moorage.io/duration, or from a trace (.jsonl, .csv, .parquet, or as it was published).",
+        rich_help_panel=_WORKLOAD,
+    ),
+]
+
+TraceFormatFlag = Annotated[
+    TraceFormat | None,
+    typer.Option(
+        "--trace-format",
+        help="The format of the trace.  [default: by the name of the file]",
+        rich_help_panel=_WORKLOAD,
+    ),
+]
+
+TraceUnit = Annotated[
+    str,
+    typer.Option(
+        metavar="cpu=64,memory=256Gi",
+        help="What the whole machine has that amounts in a published trace are shares of.",
         rich_help_panel=_WORKLOAD,
     ),
 ]

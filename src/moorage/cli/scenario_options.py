@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
+from typing import Final
 
 import typer
 
 from moorage.api.decode import InputError
+from moorage.cli.scenario_flags import DEFAULT_TRACE_UNIT
 from moorage.simulation.generator import Generator
 from moorage.simulation.scenario import ScenarioSource
 from moorage.simulation.shapes import NodeShape, parse_shape
+from moorage.simulation.traces.format_names import TraceFormat
+from moorage.simulation.traces.registry import TraceOptions
+from moorage.simulation.traces.units import parse_units
+
+_LOG_SECONDS: Final = 10.0
+"""Interval between lines about the sorting of a trace, in seconds."""
+_LINES_PER_LOOK: Final = 10_000
+"""Number of lines after which the time is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,8 @@ class ScenarioOptions:
     skips_bad: bool
     generated: GeneratedPods
     script: Path | None
+    trace_format: TraceFormat | None = None
+    trace_unit: str = DEFAULT_TRACE_UNIT
 
     def source(self) -> ScenarioSource:
         """What is to be read; InputError if an option cannot be."""
@@ -64,7 +77,23 @@ class ScenarioOptions:
             self.workload,
             self.generated.generator(),
             self.script,
+            TraceOptions(self.trace_format, parse_units(self.trace_unit), SortedLines().add),
         )
+
+
+class SortedLines:
+    """Shows now and then how much of a trace has been sorted."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._shown_at = monotonic()
+
+    def add(self) -> None:
+        """A line is sorted."""
+        self._count += 1
+        if self._count % _LINES_PER_LOOK == 0 and monotonic() - self._shown_at >= _LOG_SECONDS:
+            self._shown_at = monotonic()
+            typer.echo(f"sorting the trace: {self._count:,} lines", err=True)
 
 
 class SkippedLines:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import signal
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,13 +13,14 @@ import typer
 from moorage.api.decode import InputError
 from moorage.cli.aligned_table import aligned
 from moorage.cli.garbage_collection import long_running
-from moorage.cli.output_files import write_file
+from moorage.cli.output_files import replaced, write_file
 from moorage.cli.scenario_options import ScenarioOptions, SkippedLines
 from moorage.cli.simulation_progress import SimulationProgress
 from moorage.cli.version_options import emulated
 from moorage.config.duration import Duration
 from moorage.framework.loading.registry import RegistryError
-from moorage.simulation.records import Outcome, PodRecord
+from moorage.simulation.placement_files import placement_form, write_placements
+from moorage.simulation.records import Outcome
 from moorage.simulation.report import html_report
 from moorage.simulation.results import SimulationResult
 from moorage.simulation.run import run_simulation
@@ -33,7 +31,6 @@ _COMMAND: Final = "moorage simulate"
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
 _INTERRUPTED: Final = 128 + signal.SIGINT
-_PLACEMENT_FIELDS: Final = PodRecord.__struct_encode_fields__
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +65,7 @@ def show_simulation(
     long_running("simulate")
     skipped = SkippedLines(_COMMAND)
     try:
+        form = "" if placements is None else placement_form(placements)
         settings = options.settings()
         bad_line = skipped.add if options.scenario.skips_bad else None
         scenario = read_scenario(options.scenario.source(), settings.version, bad_line)
@@ -75,7 +73,8 @@ def show_simulation(
             run = run_simulation(scenario, settings, progress.update, interruptible=True)
         result = run.result
         if placements is not None:
-            write_file(placements, _placements(result.placements))
+            with replaced(placements) as part:
+                write_placements(part, form, result.placements)
         if report is not None:
             write_file(report, html_report(result, run.nodes, _figures(result)))
     except (InputError, RegistryError) as error:
@@ -89,15 +88,6 @@ def show_simulation(
     if not result.complete:
         typer.echo(f"{_COMMAND}: interrupted; the results are those up to then", err=True)
         raise typer.Exit(_INTERRUPTED)
-
-
-def _placements(pods: Iterable[PodRecord]) -> str:
-    """All pods as CSV."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, _PLACEMENT_FIELDS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(map(msgspec.to_builtins, pods))
-    return text.getvalue()
 
 
 def _shown(result: SimulationResult) -> str:

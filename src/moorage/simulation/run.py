@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from moorage.simulation.scenario import Scenario
 from moorage.simulation.settings import Settings
 from moorage.simulation.simulator import Simulation
 from moorage.simulation.virtual_loop import run_in_virtual_time
+from moorage.simulation.workload import Arrival
 
 Arrived = Callable[[Simulation], None]
 """Called after each pod of the workload."""
@@ -37,15 +38,20 @@ def run_simulation(
 
     interruptible: whether SIGINT ends it early, with the results up to then; only in the main thread.
     """
-    return run_in_virtual_time(_run(scenario, settings, arrived, interruptible))
+    workload = scenario.workload(settings.seed)  # It may sort a trace, which SIGINT must be able to end.
+    return run_in_virtual_time(_run(scenario, workload, settings, arrived, interruptible))
 
 
 async def _run(
-    scenario: Scenario, settings: Settings, arrived: Arrived, interruptible: bool
+    scenario: Scenario,
+    workload: Iterable[Arrival],
+    settings: Settings,
+    arrived: Arrived,
+    interruptible: bool,
 ) -> SimulationRun:
     simulation = Simulation(
         scenario.cluster,
-        scenario.workload(settings.seed),
+        workload,
         settings,
         scenario.script,
         lambda: arrived(simulation),

@@ -20,10 +20,11 @@ from moorage.sim.admission import Admission
 from moorage.simulation.generator import Generator
 from moorage.simulation.script import ScriptEvent, read_script
 from moorage.simulation.shapes import NodeShape, nodes_of
-from moorage.simulation.trace import BadLine, read_trace
+from moorage.simulation.traces.node_lists import is_node_list, read_nodes
+from moorage.simulation.traces.registry import DEFAULT_OPTIONS, TraceOptions, read_trace
+from moorage.simulation.traces.source import BadLine
 from moorage.simulation.workload import Arrival, arrivals_of, others_of
 
-_TRACE_SUFFIXES: Final = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
 _OWNERS: Final = (
     "Deployment",
     "ReplicaSet",
@@ -53,12 +54,13 @@ class ScenarioSource:
     """The files and options of a scenario, before they are read."""
 
     cluster: Sequence[Path] = ()
-    """Manifests and dumps."""
+    """Manifests, dumps, and lists of machines."""
     shapes: Sequence[NodeShape] = ()
     workload: Sequence[Path] = ()
     """Manifests, or one trace."""
     generated: Generator | None = None
     script: Path | None = None
+    trace: TraceOptions = DEFAULT_OPTIONS
 
 
 def read_scenario(
@@ -68,15 +70,18 @@ def read_scenario(
 
     skipped: called with the message about a line of a trace that is no pod, instead of InputError.
     """
-    manifests = [located for path in source.cluster for located in load_manifests(path)]
-    traces = [path for path in source.workload if path.name.endswith(_TRACE_SUFFIXES)]
+    node_lists = [path for path in source.cluster if is_node_list(path)]
+    listed = [node for path in node_lists for node in read_nodes(path, source.trace.units)]
+    dumps = [path for path in source.cluster if path not in node_lists]
+    manifests = [located for path in dumps for located in load_manifests(path)]
+    traces = [path for path in source.workload if source.trace.is_trace(path)]
     others = [path for path in source.workload if path not in traces]
     wanted = [located for path in others for located in load_manifests(path)]
     for located in wanted:
         _refuse_owner(located)
     admission = Admission([*manifests, *wanted], version.features)
     asked = admission.objects(wanted)
-    cluster = [*nodes_of(source.shapes), *admission.objects(manifests), *others_of(asked)]
+    cluster = [*nodes_of(source.shapes), *listed, *admission.objects(manifests), *others_of(asked)]
     if not any(isinstance(each, Node) for each in cluster):
         raise InputError("", "there are no nodes; give --nodes, --shape or --from")
     arrivals, generated = arrivals_of(asked), source.generated
@@ -88,7 +93,7 @@ def read_scenario(
         raise InputError("", "there are no pods to schedule; give --workload or --generate")
     script = [] if source.script is None else read_script(source.script)
     if traces:
-        return Scenario(cluster, lambda seed: read_trace(traces[0], skipped), 0, script)
+        return Scenario(cluster, lambda seed: read_trace(traces[0], skipped, source.trace), 0, script)
     if generated is not None:
         return Scenario(cluster, generated.arrivals, generated.count, script)
     return Scenario(cluster, lambda seed: arrivals, len(arrivals), script)

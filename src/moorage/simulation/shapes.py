@@ -16,7 +16,8 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 PRICE: Final = "moorage.io/price-per-hour"
 """Annotation of a node: what an hour of it costs, in any currency."""
 _READY: Final = Condition(type="Ready", status="True")
-_DEFAULT_PODS: Final = "110"
+DEFAULT_PODS: Final = "110"
+"""How many pods a node can run."""
 _DEFAULT_ZONES: Final = 3
 
 
@@ -34,7 +35,7 @@ class NodeShape:
     def nodes(self, first: int = 0) -> Iterator[Node]:
         """The nodes, numbered from `first` on and spread over the zones."""
         amounts = {
-            name: _quantity(name, text) for name, text in {"pods": _DEFAULT_PODS, **self.resources}.items()
+            name: _quantity(name, text) for name, text in {"pods": DEFAULT_PODS, **self.resources}.items()
         }
         for number in range(first, first + self.count):
             yield self._node(f"{self.name}-{number}", number, amounts)

@@ -15,6 +15,7 @@ from moorage.cli.scenario_flags import (
     DEFAULT_INTERVAL,
     DEFAULT_POD_CPU,
     DEFAULT_POD_MEMORY,
+    DEFAULT_TRACE_UNIT,
     ClusterFiles,
     GeneratedCount,
     MeanDuration,
@@ -28,6 +29,8 @@ from moorage.cli.scenario_flags import (
     ScriptFile,
     Shapes,
     SkipBad,
+    TraceFormatFlag,
+    TraceUnit,
     WorkloadFiles,
     ZoneCount,
 )
@@ -50,6 +53,8 @@ def simulate(
     zones: ZoneCount = 3,
     shape: Shapes = None,
     workload: WorkloadFiles = None,
+    trace_format: TraceFormatFlag = None,
+    trace_unit: TraceUnit = DEFAULT_TRACE_UNIT,
     skip_bad: SkipBad = False,
     generate: GeneratedCount = 0,
     mean_interval: MeanInterval = DEFAULT_INTERVAL,
@@ -82,7 +87,10 @@ def simulate(
     feature_gates: FeatureGateFlags = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="The form of the output.")] = Output.TABLE,
     placements: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Write every pod with its times and node as CSV.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write every pod with its times and node as a table (.csv, .parquet)."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -112,6 +120,8 @@ def simulate(
                     generate, float(mean_interval), float(mean_duration), pod_cpu, pod_memory, priorities
                 ),
                 script,
+                trace_format,
+                trace_unit,
             ),
             None if until is None else float(until),
             restart,

@@ -1,0 +1,38 @@
+"""Every pod of a simulation as a row of a table: the fields of `PodRecord`, by their names in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import msgspec
+from msgspec.structs import fields
+
+from moorage.api.decode import InputError
+from moorage.simulation.records import PodRecord
+from moorage.simulation.tables import CSV, PARQUET, Column, write_table
+
+_FORMS: Final = (CSV, f"{CSV}.gz", PARQUET)
+
+
+def _kind(annotation: Any) -> type:
+    """What a field has in a table: `float` for `float | None`, text for an enumeration."""
+    (kind, *_) = get_args(annotation) or (annotation,)
+    return str if issubclass(kind, str) else kind
+
+
+_COLUMNS: Final = [Column(field.encode_name, _kind(field.type)) for field in fields(PodRecord)]
+
+
+def placement_form(path: Path) -> str:
+    """The form of a table of placements, by the name of the file; InputError if there is no such form."""
+    for form in _FORMS:
+        if path.name.endswith(form):
+            return form
+    raise InputError(str(path), f"the name of a table of placements ends in {', '.join(_FORMS)}")
+
+
+def write_placements(path: Path, form: str, pods: Iterable[PodRecord]) -> None:
+    """Write all pods; OSError if that is not possible."""
+    write_table(path, form, _COLUMNS, (list(msgspec.to_builtins(pod).values()) for pod in pods))
