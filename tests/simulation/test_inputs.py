@@ -1,8 +1,7 @@
-"""Traces, shapes, scripts and annotations: what is read, and what is wrong with bad ones."""
+"""Shapes, scripts and annotations: what is read, and what is wrong with bad ones."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -12,83 +11,8 @@ from moorage.api.quantity import parse_quantity
 from moorage.simulation.generator import Generator
 from moorage.simulation.script import ScriptEvent, read_script
 from moorage.simulation.shapes import PRICE, NodeShape, nodes_of, parse_shape
-from moorage.simulation.traces.registry import read_trace
 from moorage.simulation.workload import in_order
 from tests.simulation.simulating import arrivals, manifest
-
-JSON_LINES = """{"arrival": 0, "duration": 60, "cpu": "500m", "memory": "1Gi", "name": "a", "priority": 5}
-
-{"arrival": 1.5, "nvidia.com/gpu": 1, "namespace": "ml"}
-"""
-TABLE = """arrival,duration,cpu,memory,name,priority,namespace,nvidia.com/gpu
-0,60,500m,1Gi,a,5,,
-1.5,,,,pod-3,,ml,1
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("trace.jsonl", JSON_LINES.encode()),
-        ("trace.csv", TABLE.encode()),
-        ("trace.jsonl.gz", gzip.compress(JSON_LINES.encode())),
-        ("trace.csv.gz", gzip.compress(TABLE.encode())),
-    ],
-)
-def test_the_forms_of_a_trace_say_the_same(tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    first, second = read_trace(path)
-    assert (first.at_seconds, first.duration_seconds, first.pod.key) == (0, 60, "default/a")
-    assert first.pod.spec.priority == 5
-    assert first.pod.spec.containers[0].resources.requests == {
-        "cpu": parse_quantity("500m"),
-        "memory": parse_quantity("1Gi"),
-    }
-    assert (second.at_seconds, second.duration_seconds, second.pod.key) == (1.5, None, "ml/pod-3")
-    assert second.pod.spec.containers[0].resources.requests == {"nvidia.com/gpu": parse_quantity("1")}
-
-
-@pytest.mark.parametrize(
-    ("name", "line", "problem"),
-    [
-        ("t.jsonl", "{", "not JSON: "),
-        ("t.jsonl", "[1]", "not an object"),
-        ("t.jsonl", '{"duration": 1}', "arrival is missing"),
-        ("t.jsonl", '{"arrival": "soon"}', "arrival: 'soon' is not a number of seconds"),
-        ("t.jsonl", '{"arrival": -1}', "arrival: -1 is not a number of seconds"),
-        ("t.jsonl", '{"arrival": 1, "cpu": "much"}', "cpu: "),
-        ("t.jsonl", '{"arrival": 1, "priority": 1.5}', "priority: 1.5 is not an integer"),
-        ("t.jsonl", '{"arrival": 1, "gpu": 1}', "unknown field gpu"),
-        ("t.csv", "1,2", "2 fields; the header has 1"),
-    ],
-)
-def test_a_bad_line_is_named_or_counted(tmp_path: Path, name: str, line: str, problem: str) -> None:
-    path = tmp_path / name
-    good = '{"arrival": 1}' if name == "t.jsonl" else "arrival\n1"
-    path.write_text(f"{good}\n{line}\n{good.splitlines()[-1]}\n")
-    bad = 2 if name == "t.jsonl" else 3
-    with pytest.raises(InputError) as error:
-        list(read_trace(path))
-    assert str(error.value).startswith(f"{path}: line {bad}: {problem}")
-    skipped: list[str] = []
-    assert len(list(read_trace(path, skipped.append))) == 2
-    assert [each.startswith(f"{path}: line {bad}: ") for each in skipped] == [True]
-
-
-def test_files_that_are_no_traces_are_named(tmp_path: Path) -> None:
-    broken, binary = tmp_path / "a.jsonl.gz", tmp_path / "b.csv"
-    broken.write_bytes(gzip.compress(b"{}")[:-4])
-    binary.write_bytes(b"\xff\xfe\n")
-    for path, problem in (
-        (broken, "a broken gzip file"),
-        (binary, "not UTF-8 text"),
-        (tmp_path / "none.csv", "No such file or directory"),
-        (tmp_path / "t.parquet", "the name of a trace ends in .jsonl or .csv, or either with .gz"),
-    ):
-        with pytest.raises(InputError) as error:
-            list(read_trace(path, lambda line: None))
-        assert str(error.value) == f"{path}: {problem}"
 
 
 def test_arrivals_must_be_in_order() -> None:

@@ -72,6 +72,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.simulate:simulate",
         "Simulate a workload on a cluster, in virtual time, with the production scheduler.",
     ),
+    "trace": (
+        "moorage.cli.commands.trace:app",
+        "Record the pods of a cluster as a trace for simulations; look at a trace.",
+    ),
     "up": (
         "moorage_cluster.cli.commands.up:up",
         "Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive.",

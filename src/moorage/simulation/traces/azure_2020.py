@@ -86,6 +86,7 @@ def _reader(
             raise BadLineError(f"vmTypeId: there is no type {type} in vmType")
         begins = max(values.real(start, "starttime"), 0.0) * _SECONDS_PER_DAY
         ends = None if end is None else values.real(end, "endtime") * _SECONDS_PER_DAY
+        values.seconds(max(begins, ends or 0.0), "endtime")
         if ends is not None and ends < begins:
             raise BadLineError(f"endtime: {end} is before the start")
         pod = TracePod(

@@ -101,8 +101,8 @@ def _event(line: int, row: Row) -> _Event:
     if not isinstance(requested, dict):
         raise BadLineError("resource_request: not an object with cpus and memory")
     time = values.integer(row["time"], "time")
-    if not 0 <= time <= _AFTER_THE_END:
-        raise BadLineError(f"time: {time} is not a number of microseconds")
+    if time != _AFTER_THE_END:
+        values.seconds(time / _MICROSECONDS, "time")
     return _Event(
         values.integer(row["collection_id"], "collection_id"),
         _integer(row, "instance_index"),

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from http import HTTPStatus
 from typing import Final
 
 import msgspec
 
-from moorage.api.base import Struct
+from moorage.api.base import Condition, Struct
+from moorage.api.decode import InputError
 from moorage.api.pod import Pod
 from moorage.api.quantity import format_quantity
 from moorage.api.resource_requests import pod_requests
@@ -21,12 +23,18 @@ from moorage.client.client import Client
 from moorage.client.informer import EventType, Informer
 from moorage.client.kinds import POD
 from moorage.clock import Clock
+from moorage.explain.cluster_reader import forbidden_text
+from moorage.http.errors import RequestError
 from moorage.scheduler.informers import decoder
 from moorage.simulation.traces.disk_sort import DiskSorter
 from moorage.simulation.traces.moorage_schema import is_resource
 from moorage.simulation.traces.pods import Requests, TracePod
 
 _SCHEDULED: Final = "PodScheduled"
+_PROBES: Final[dict[str, dict[str, str | int]]] = {
+    "list": {"limit": 1},
+    "watch": {"watch": "1", "timeoutSeconds": 1},
+}
 
 
 class _Terminated(Struct):
@@ -99,8 +107,8 @@ def _seen(pod: Pod, requests: Requests, ending: _Ending) -> SeenPod:
     )
 
 
-def _is_scheduled(condition: object) -> bool:
-    return getattr(condition, "type", "") == _SCHEDULED and getattr(condition, "status", "") == "True"
+def _is_scheduled(condition: Condition) -> bool:
+    return condition.type == _SCHEDULED and condition.status == "True"
 
 
 def _last_end(ended: Iterable[_Terminated | None]) -> datetime | None:
@@ -112,6 +120,18 @@ def _last_end(ended: Iterable[_Terminated | None]) -> datetime | None:
 def _requests(pod: Pod) -> Requests:
     amounts = sorted(pod_requests(pod).items())
     return tuple((name, format_quantity(amount)) for name, amount in amounts if amount and is_resource(name))
+
+
+async def check_access(client: Client) -> None:
+    """InputError if pods may not be listed and watched; RequestError and ConnectionFailed as always."""
+    for verb, query in _PROBES.items():
+        try:
+            stream = await client.stream(POD.path(), query)
+        except RequestError as error:
+            if error.code != HTTPStatus.FORBIDDEN:
+                raise
+            raise InputError("", forbidden_text([POD], verb, error.message)) from None
+        stream.close()
 
 
 class PodRecorder:
@@ -127,13 +147,21 @@ class PodRecorder:
         self._names: set[tuple[str, str]] = set()
         self.resources: set[str] = set()
         """All that is requested."""
-        self.count = 0
-        """The number of pods that have ended."""
+        self._ended_count = 0
         informer.listeners.append(self._changed)
 
     def close(self) -> None:
         """Remove temporary files."""
         self._sorter.close()
+
+    async def synced(self) -> None:
+        """Returns when the pods that were there are known."""
+        await self._informer.synced()
+
+    @property
+    def count(self) -> int:
+        """The number of pods that were seen."""
+        return self._ended_count + self.running_count
 
     @property
     def running_count(self) -> int:
@@ -152,7 +180,7 @@ class PodRecorder:
             ended_at = pod.finished_at or self._utc_now()
             self._ended.add(pod.uid)
             if before is not None or self._is_new(pod):
-                self.count += 1
+                self._ended_count += 1
                 self._add(pod, ended_at)
         if type == "DELETED":
             self._ended.discard(pod.uid)
@@ -171,7 +199,7 @@ class PodRecorder:
                 max((created - started).total_seconds(), 0.0),
                 0,
                 self._own_name(pod),
-                None if ended_at is None else max((ended_at - began).total_seconds(), 0.0),
+                None if ended_at is None else max(round((ended_at - began).total_seconds(), 3), 0.0),
                 pod.requests,
                 pod.namespace,
                 pod.priority,

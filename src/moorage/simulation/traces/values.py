@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from moorage.simulation.traces.source import BadLineError
 
-_INFINITE: Final = float("inf")
+_MAX_SECONDS: Final = 9e9
+"""The latest time and the longest run time, in seconds: durations end at about 292 years."""
+_MAX_AMOUNT: Final = 1e9
+"""The largest amount, in the unit of a trace: more is a mistake."""
 
 
 def seconds(value: Any, name: str) -> float:
     """A time or a duration."""
-    return _at_least_zero(value, name, "a number of seconds")
+    return _bounded(value, name, 0.0, _MAX_SECONDS, "a number of seconds")
 
 
 def amount(value: Any, name: str) -> float:
     """An amount of a resource."""
-    return _at_least_zero(value, name, "a number of at least 0")
-
-
-def _at_least_zero(value: Any, name: str, what: str) -> float:
-    found = _float(value)
-    if found is None or not 0 <= found < _INFINITE:
-        raise BadLineError(f"{name}: {value!r} is not {what}")
-    return found
+    return _bounded(value, name, 0.0, _MAX_AMOUNT, "an amount")
 
 
 def real(value: Any, name: str) -> float:
     """A number, which may be negative."""
-    found = _float(value)
-    if found is None or not -_INFINITE < found < _INFINITE:
-        raise BadLineError(f"{name}: {value!r} is not a number")
-    return found
+    return _bounded(value, name, -_MAX_AMOUNT, _MAX_AMOUNT, "a number")
 
 
-def _float(value: Any) -> float | None:
+def _bounded(value: Any, name: str, least: float, most: float, what: str) -> float:
     try:
-        return float(value)
+        found = float(value)
     except (TypeError, ValueError, OverflowError):
-        return None
+        found = math.nan
+    if not least <= found <= most:
+        raise BadLineError(f"{name}: {value!r} is not {what}")
+    return found
 
 
 def integer(value: Any, name: str) -> int:

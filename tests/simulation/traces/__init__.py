@@ -1,0 +1,1 @@
+"""Traces in our own schema and in the published ones."""
