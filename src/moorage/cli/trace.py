@@ -37,7 +37,7 @@ _UNREADABLE: Final = 2
 _LOG_SECONDS: Final = 60.0
 """Interval between lines about the progress, in seconds."""
 _SHOWN_UNITS: Final = {CPU: NANO // 1000, MEMORY: NANO << 20}
-"""What means of requests are rounded to, in billionths."""
+"""What means of requests are rounded to, in billionths; those of others are numbers with a decimal."""
 _ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -163,6 +163,6 @@ def _figures(pods: Iterable[TracePod]) -> Sequence[tuple[str, str]]:
 
 
 def _shown(amounts: _Amounts, resource: str) -> str:
-    unit = _SHOWN_UNITS.get(resource, NANO)
-    mean = format_quantity(round(amounts.total / amounts.count / unit) * unit)
-    return f"requested by {amounts.count:,}: mean {mean}, at most {format_quantity(int(amounts.largest))}"
+    mean, unit = amounts.total / amounts.count, _SHOWN_UNITS.get(resource)
+    shown = f"{mean / NANO:,.1f}" if unit is None else format_quantity(round(mean / unit) * unit)
+    return f"requested by {amounts.count:,}: mean {shown}, at most {format_quantity(int(amounts.largest))}"

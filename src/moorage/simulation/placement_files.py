@@ -22,7 +22,8 @@ def _kind(annotation: Any) -> type:
     return str if issubclass(kind, str) else kind
 
 
-_COLUMNS: Final = [Column(field.encode_name, _kind(field.type)) for field in fields(PodRecord)]
+COLUMNS: Final = [Column(field.encode_name, _kind(field.type)) for field in fields(PodRecord)]
+"""The columns of a table of placements."""
 
 
 def placement_form(path: Path) -> str:
@@ -35,4 +36,4 @@ def placement_form(path: Path) -> str:
 
 def write_placements(path: Path, form: str, pods: Iterable[PodRecord]) -> None:
     """Write all pods; OSError if that is not possible."""
-    write_table(path, form, _COLUMNS, (list(msgspec.to_builtins(pod).values()) for pod in pods))
+    write_table(path, form, COLUMNS, (list(msgspec.to_builtins(pod).values()) for pod in pods))

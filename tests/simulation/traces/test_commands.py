@@ -40,7 +40,7 @@ def test_a_trace_is_shown_in_figures(tmp_path: Path) -> None:
         "run time          mean 45s, at most 1m0s\n"
         "cpu               requested by 2: mean 1250m, at most 2\n"
         "memory            requested by 2: mean 1536Mi, at most 2Gi\n"
-        "nvidia.com/gpu    requested by 1: mean 1, at most 1\n"
+        "nvidia.com/gpu    requested by 1: mean 1.0, at most 1\n"
     )
 
 

@@ -47,7 +47,7 @@ def test_the_forms_of_a_trace_say_the_same(tmp_path: Path) -> None:
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
-    rows = {
+    rows: dict[str, Sequence[Any]] = {
         "arrival": [0, 1.5],
         "duration": [60.0, None],
         "cpu": ["500m", None],

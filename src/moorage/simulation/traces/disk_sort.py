@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final, Generic, TypeVar
@@ -51,7 +51,7 @@ class DiskSorter(Generic[ItemT]):
         if len(self._items) >= self._max_in_memory:
             self._spill()
 
-    def in_order(self) -> Iterator[ItemT]:
+    def in_order(self) -> Generator[ItemT]:
         """All items, once; the temporary files are removed after the last."""
         self._items.sort(key=self._key)
         runs = [self._read(path) for level in reversed(self._levels) for path in level]
