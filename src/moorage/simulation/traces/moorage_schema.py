@@ -87,19 +87,19 @@ def is_resource(name: str) -> bool:
 
 
 def _pod(line: int, row: Row) -> Iterable[TracePod]:
-    unknown = [key for key in row if not _is_field(key)]
-    if unknown:
-        raise BadLineError(f"unknown field {unknown[0]}")
+    resources = sorted(row.keys() - _FIELDS)
+    for name in resources:
+        if not is_resource(name):
+            raise BadLineError(f"unknown field {name}")
     at_seconds, duration, age = (_seconds(row, name) for name in NUMBERS)
     if at_seconds is None:
         raise BadLineError(f"{ARRIVAL} is missing")
-    names = sorted(key for key in row if is_resource(key))
     pod = TracePod(
         at_seconds,
         line,
         str(row.get("name") or f"pod-{line}"),
         duration,
-        tuple((name, _quantity(name, str(row[name]))) for name in names),
+        tuple((name, _quantity(name, str(row[name]))) for name in resources),
         str(row.get("namespace") or DEFAULT_NAMESPACE),
         values.integer(row.get(PRIORITY, 0), PRIORITY),
         age_seconds=age or 0.0,

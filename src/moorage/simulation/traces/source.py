@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,12 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeVar
 
+import msgspec
+
 from moorage.api.decode import InputError
 from moorage.simulation.traces.pods import TracePod
 from moorage.simulation.traces.units import DEFAULT_UNITS, TraceUnits
 
 _MAX_LINE_CHARACTERS: Final = 16 * 1024 * 1024
 """Maximum length of a line, in characters: a file without line breaks is not read into memory."""
+
+_read_json: Final = msgspec.json.Decoder().decode
 
 BadLine = Callable[[str], None]
 """Called with the message about a line that is skipped."""
@@ -93,8 +96,8 @@ class TraceSource:
         with self._opened() as file:
             for line, text in enumerate(self._lines(file), 1):
                 try:
-                    row = json.loads(text) if text.strip() else None
-                except (ValueError, RecursionError) as error:
+                    row = _read_json(text) if text.strip() else None
+                except (msgspec.DecodeError, RecursionError) as error:
                     self.bad(line, f"not JSON: {error}")
                     continue
                 if isinstance(row, dict):
