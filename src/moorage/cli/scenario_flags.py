@@ -9,12 +9,11 @@ import typer
 
 from moorage.cli.durations import duration
 from moorage.config.duration import Duration
-from moorage.simulation.traces.format_names import TraceFormat
+from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT, TraceFormat
 
 DEFAULT_INTERVAL: Final = Duration(1)
 DEFAULT_DURATION: Final = Duration(600)
 DEFAULT_POD_CPU: Final = "100m,250m,500m,1,2,4"
-DEFAULT_TRACE_UNIT: Final = "cpu=64,memory=256Gi"
 DEFAULT_POD_MEMORY: Final = "128Mi,256Mi,512Mi,1Gi,2Gi,4Gi"
 _CLUSTER: Final = "Cluster"
 _WORKLOAD: Final = "Workload"
@@ -73,7 +72,7 @@ TraceFormatFlag = Annotated[
 TraceUnit = Annotated[
     str,
     typer.Option(
-        metavar="cpu=64,memory=256Gi",
+        metavar=DEFAULT_TRACE_UNIT,
         help="What the whole machine has that amounts in a published trace are shares of.",
         rich_help_panel=_WORKLOAD,
     ),

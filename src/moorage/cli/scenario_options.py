@@ -10,11 +10,10 @@ from typing import Final
 import typer
 
 from moorage.api.decode import InputError
-from moorage.cli.scenario_flags import DEFAULT_TRACE_UNIT
 from moorage.simulation.generator import Generator
 from moorage.simulation.scenario import ScenarioSource
 from moorage.simulation.shapes import NodeShape, parse_shape
-from moorage.simulation.traces.format_names import TraceFormat
+from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT, TraceFormat
 from moorage.simulation.traces.registry import TraceOptions
 from moorage.simulation.traces.units import parse_units
 

@@ -9,9 +9,8 @@ from typing import Any, Final, get_args
 import msgspec
 from msgspec.structs import fields
 
-from moorage.api.decode import InputError
 from moorage.simulation.records import PodRecord
-from moorage.simulation.tables import CSV, PARQUET, Column, write_table
+from moorage.simulation.tables import CSV, PARQUET, Column, form_of, write_table
 
 _FORMS: Final = (CSV, f"{CSV}.gz", PARQUET)
 
@@ -27,11 +26,8 @@ COLUMNS: Final = [Column(field.encode_name, _kind(field.type)) for field in fiel
 
 
 def placement_form(path: Path) -> str:
-    """The form of a table of placements, by the name of the file; InputError if there is no such form."""
-    for form in _FORMS:
-        if path.name.endswith(form):
-            return form
-    raise InputError(str(path), f"the name of a table of placements ends in {', '.join(_FORMS)}")
+    """The form of a table of placements, by the name of the file; InputError if it cannot be written."""
+    return form_of(path, _FORMS, "table of placements")
 
 
 def write_placements(path: Path, form: str, pods: Iterable[PodRecord]) -> None:

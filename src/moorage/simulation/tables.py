@@ -19,6 +19,27 @@ _ROWS_IN_GROUP: Final = 65_536
 """Number of rows in a row group of a Parquet file: as many are in memory."""
 
 
+def form_of(path: Path, forms: Sequence[str], what: str) -> str:
+    """The form of a file by its name; InputError if it is none of these, or its library is missing.
+
+    what: what the file is, for the error.
+    """
+    form = next((each for each in forms if path.name.endswith(each)), None)
+    if form is None:
+        raise InputError(str(path), f"the name of a {what} ends in {', '.join(forms)}")
+    if form == PARQUET:
+        need_pyarrow(path)
+    return form
+
+
+def need_pyarrow(path: Path) -> None:
+    """InputError if Parquet files cannot be read and written."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        raise InputError(str(path), "needs pyarrow: pip install 'moorage[parquet]'") from None
+
+
 class Column(NamedTuple):
     """A column; any value may be missing (None)."""
 
@@ -28,7 +49,7 @@ class Column(NamedTuple):
 
 
 def write_table(path: Path, form: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table as `.csv`, `.csv.gz` or `.parquet`; InputError if a library is missing, or OSError."""
+    """Write a table as `.csv`, `.csv.gz` or `.parquet`; OSError if that is not possible."""
     if form == PARQUET:
         _write_parquet(path, columns, rows)
         return
@@ -52,11 +73,9 @@ def text_file(path: Path, form: str) -> Iterator[TextIO]:
 
 
 def _write_parquet(path: Path, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError(str(path), "needs pyarrow: pip install 'moorage[parquet]'") from None
+    import pyarrow
+    from pyarrow import parquet
+
     types = {float: pyarrow.float64(), int: pyarrow.int64(), str: pyarrow.string()}
     schema = pyarrow.schema([(column.name, types[column.kind]) for column in columns])
     remaining = iter(rows)

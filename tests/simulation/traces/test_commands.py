@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
@@ -87,6 +88,17 @@ def test_placements_are_the_same_in_csv_and_parquet(tmp_path: Path) -> None:
         assert list(csv.DictReader(file)) == texts
     wrong = run(*words, tmp_path / "p.xls", status=2).stderr
     assert wrong.endswith("p.xls: the name of a table of placements ends in .csv, .csv.gz, .parquet\n")
+
+
+def test_parquet_without_its_library_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "pyarrow.parquet", raising=False)
+    path = tmp_path / "t.parquet"
+    problem = f"{path}: needs pyarrow: pip install 'moorage[parquet]'\n"
+    assert run("trace", "record", "-o", path, status=2).stderr.endswith(problem)
+    assert run("trace", "show", path, status=2).stderr.endswith(problem)
+    words = ("simulate", "--nodes", "1", "--generate", "1", "--placements", path)
+    assert run(*words, status=2).stderr.endswith(problem)
 
 
 def test_a_bad_line_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from moorage.cli.scenario_flags import (
     DEFAULT_INTERVAL,
     DEFAULT_POD_CPU,
     DEFAULT_POD_MEMORY,
-    DEFAULT_TRACE_UNIT,
     ClusterFiles,
     GeneratedCount,
     MeanDuration,
@@ -36,6 +35,7 @@ from moorage.cli.scenario_flags import (
 )
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage.config.duration import Duration
+from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT
 
 
 class Output(StrEnum):

@@ -9,8 +9,9 @@ import typer
 
 from moorage.cli.durations import duration
 from moorage.cli.plain_help import PlainCommand, PlainGroup
-from moorage.cli.scenario_flags import DEFAULT_TRACE_UNIT, SkipBad, TraceFormatFlag, TraceUnit
+from moorage.cli.scenario_flags import SkipBad, TraceFormatFlag, TraceUnit
 from moorage.config.duration import Duration
+from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT
 
 app = typer.Typer(
     name="trace",

@@ -1,8 +1,12 @@
-"""The names of the formats of traces, which options of commands need without the readers."""
+"""The formats of traces by name, and the default unit: what options of commands need without the readers."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
+
+DEFAULT_TRACE_UNIT: Final = "cpu=64,memory=256Gi"
+"""What the machine has of which published amounts are shares."""
 
 
 class TraceFormat(StrEnum):

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from moorage.api.decode import InputError
 from moorage.api.quantity import parse_quantity
+from moorage.simulation.tables import need_pyarrow
 from moorage.simulation.traces import values
 from moorage.simulation.traces.pods import CPU, DEFAULT_NAMESPACE, MEMORY, TracePod
 from moorage.simulation.traces.source import BadLineError, TraceSource
@@ -52,11 +53,10 @@ def read_pods(source: TraceSource) -> Iterator[TracePod]:
 def _parquet_rows(source: TraceSource) -> Iterator[tuple[int, Row]]:
     """The rows of a Parquet file, by row groups."""
     where = str(source.path)
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError(where, "needs pyarrow: pip install 'moorage[parquet]'") from None
+    need_pyarrow(source.path)
+    import pyarrow
+    from pyarrow import parquet
+
     try:
         with source.path.open("rb") as opened, parquet.ParquetFile(opened) as file:
             names = file.schema_arrow.names

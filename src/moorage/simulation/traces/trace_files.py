@@ -8,8 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from moorage.api.decode import InputError
-from moorage.simulation.tables import CSV, PARQUET, Column, text_file, write_table
+from moorage.simulation.tables import CSV, PARQUET, Column, form_of, text_file, write_table
 from moorage.simulation.traces.moorage_schema import ARRIVAL, PRIORITY
 from moorage.simulation.traces.pods import TracePod
 
@@ -26,11 +25,8 @@ _VALUES: Final[dict[Column, Callable[[TracePod], Any]]] = {
 
 
 def trace_form(path: Path) -> str:
-    """The form of a trace in our schema, by the name of the file; InputError if there is no such form."""
-    for form in _FORMS:
-        if path.name.endswith(form):
-            return form
-    raise InputError(str(path), f"the name of a trace ends in {', '.join(_FORMS)}")
+    """The form of a trace in our schema, by the name of the file; InputError if it cannot be written."""
+    return form_of(path, _FORMS, "trace")
 
 
 def write_trace(path: Path, form: str, pods: Iterable[TracePod], resources: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from moorage.api.decode import InputError
 from moorage.api.quantity import Quantity, parse_quantity
+from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,9 @@ class TraceUnits:
         return round(share * self.memory.value)
 
 
-DEFAULT_UNITS: Final = TraceUnits(parse_quantity("64"), parse_quantity("256Gi"))
-
-
 def parse_units(text: str) -> TraceUnits:
     """Units in the form `cpu=64,memory=256Gi`, of which either may be left out; or InputError."""
-    given = _parsed(text)
-    return TraceUnits(given.get("cpu", DEFAULT_UNITS.cpu), given.get("memory", DEFAULT_UNITS.memory))
+    return TraceUnits(**{**_parsed(DEFAULT_TRACE_UNIT), **_parsed(text)})
 
 
 def _parsed(text: str) -> dict[str, Quantity]:
@@ -48,3 +45,6 @@ def _parsed(text: str) -> dict[str, Quantity]:
             raise InputError(f"trace unit {text!r}", f"{key}: expected more than 0")
         given[key] = amount
     return given
+
+
+DEFAULT_UNITS: Final = parse_units(DEFAULT_TRACE_UNIT)
