@@ -9,7 +9,7 @@ this module composes, runs, drains and reconfigures the scheduler.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -91,6 +91,7 @@ class Scheduler:
         slow_plugin_seconds: float = SLOW_SECONDS,
         plugin_threads: int = MAX_PLUGIN_THREADS,
         new_informer: NewInformer = Informer,
+        new_broadcaster: Callable[[Client, Clock, Random, str], Broadcaster] = Broadcaster,
         connect_extender: Connect | None = None,
         version: KubernetesVersion = DEFAULT_VERSION,
         snapshot_refresh_seconds: float | None = SNAPSHOT_REFRESH_SECONDS,
@@ -105,7 +106,7 @@ class Scheduler:
         self._registry = registry
         self._random = random
         self._clock = clock
-        self._broadcaster = Broadcaster(events_client or client, clock, random, host)
+        self._broadcaster = new_broadcaster(events_client or client, clock, random, host)
         self._recorder = PodEventRecorder(self._broadcaster)
         self._status_writer = PodStatusWriter(client, clock)
         self._connect_extender = connect_extender
@@ -217,7 +218,8 @@ class Scheduler:
             self._schedule_one,
             self.cache,
             self.queue,
-            self._random,
+            # Its own, as the plugins': retries have the other.
+            Random(self._random.getrandbits(64)),
             GroupStatusWriter(client, self._clock, self.cache.pod_groups),
             self._recorder,
             self._background,

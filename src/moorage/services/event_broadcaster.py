@@ -246,6 +246,13 @@ class Broadcaster:
                 self._write_soon(entry)
 
 
+class SilentBroadcaster(Broadcaster):
+    """Drops all occurrences: where nobody reads events."""
+
+    def publish(self, occurrence: Occurrence) -> None:
+        """Does nothing."""
+
+
 class Recorder:
     """Records the events of one profile."""
 

@@ -28,6 +28,7 @@ from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, nothing_began
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.scheduler import Scheduler
+from moorage.services.event_broadcaster import SilentBroadcaster
 from moorage.sim.object_store import ObjectStore
 from moorage.sim.store_client import StoreClient, StoreInformer
 from moorage.simulation.kubelets import Kubelets
@@ -121,6 +122,7 @@ class Simulation:
             _HOST,
             observer=_Attempts(self.records),
             new_informer=StoreInformer,
+            new_broadcaster=SilentBroadcaster,
             version=settings.version,
             snapshot_refresh_seconds=None,
         )
