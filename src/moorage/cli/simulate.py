@@ -82,7 +82,7 @@ def show_simulation(
         raise typer.Exit(_UNREADABLE) from None
     skipped.show_count()
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
+        typer.echo(msgspec.json.format(msgspec.json.encode(result)))
     else:
         typer.echo(_shown(result))
     if not result.complete:

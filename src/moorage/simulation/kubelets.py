@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
 from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.client.informer import EventType
 from moorage.client.kinds import POD
-from moorage.clock import Clock
+from moorage.clock import Clock, Timer
 from moorage.sim.object_store import ObjectStore, grace_seconds_of
 
 STOP_SECONDS: Final = 1.0
@@ -30,6 +33,14 @@ class Kubelets:
         self._clock = clock
         self._duration_of = duration_of
         self._finite: set[str] = set()
+        self._completions: list[tuple[float, int, str, str, str]] = []
+        """A heap of the ends of run times, each with a number, namespace, name and uid.
+
+        A hundred thousand timers of the loop would take more memory than the pods, and be slower to order.
+        """
+        self._numbers = count()
+        self._next_timer: Timer | None = None
+        self._next_at = inf
         self._completing = ""
 
     @property
@@ -52,16 +63,32 @@ class Kubelets:
         is_new = not isinstance(before, Pod) or not before.spec.node_name
         if is_new and (seconds := self._duration_of(obj)) is not None:
             self._finite.add(obj.uid)
-            self._clock.call_later(seconds, partial(self._complete, obj.namespace, obj.name, obj.uid))
+            ends_at = self._clock.now() + seconds
+            heappush(self._completions, (ends_at, next(self._numbers), obj.namespace, obj.name, obj.uid))
+            self._set_timer()
         was_deleted = isinstance(before, Pod) and before.metadata.deletion_timestamp is not None
         if obj.metadata.deletion_timestamp is not None and not was_deleted:
             seconds = min(STOP_SECONDS, grace_seconds_of(obj))
             self._clock.call_later(seconds, partial(self._remove, obj.namespace, obj.name, obj.uid))
 
-    def _complete(self, namespace: str, name: str, uid: str) -> None:
-        self._completing = uid
-        self._remove(namespace, name, uid)
-        self._completing = ""
+    def _set_timer(self) -> None:
+        """Have the next pod complete at its time."""
+        if not self._completions or (ends_at := self._completions[0][0]) >= self._next_at:
+            return
+        if self._next_timer is not None:
+            self._next_timer.cancel()
+        self._next_at = ends_at
+        self._next_timer = self._clock.call_later(ends_at - self._clock.now(), self._complete)
+
+    def _complete(self) -> None:
+        """Complete the pods that have run for their time."""
+        now, self._next_timer, self._next_at = self._next_at, None, inf
+        while self._completions and self._completions[0][0] <= now:
+            _, _, namespace, name, uid = heappop(self._completions)
+            self._completing = uid
+            self._remove(namespace, name, uid)
+            self._completing = ""
+        self._set_timer()
 
     def _remove(self, namespace: str, name: str, uid: str) -> None:
         """Remove a pod that has ended, if it is still there: a pod of the same name may have replaced it."""

@@ -6,18 +6,13 @@ Everything is derived from virtual time: the same input and seed give the same b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from moorage.api.resource_requests import CPU, MEMORY, PODS
 from moorage.simulation.records import (
-    CPU,
-    CPU_TOTAL,
-    CPU_USED,
-    MEMORY,
-    MEMORY_TOTAL,
-    MEMORY_USED,
     NODES,
     PENDING_PODS,
     PRICE,
@@ -25,8 +20,9 @@ from moorage.simulation.records import (
     Outcome,
     PodRecord,
     Records,
+    ResourceAmounts,
 )
-from moorage.simulation.time_series import TimeSeries
+from moorage.simulation.time_series import Bucket, TimeSeries
 
 FORMAT: Final = "moorage.io/v1alpha1"
 KIND: Final = "Simulation"
@@ -60,6 +56,15 @@ class Utilisation(msgspec.Struct, rename="camel"):
     peak: float
 
 
+class Fragmentation(msgspec.Struct, rename="camel"):
+    """What is free of a resource on nodes where a typical pod does not fit, as a share of all that is free."""
+
+    mean: float
+    peak: float
+    typical_pod: dict[str, str]
+    """What the typical pod that requests the resource requested at the end; empty if there is none."""
+
+
 class Sample(msgspec.Struct, rename="camel"):
     """Means over a span of time."""
 
@@ -70,6 +75,10 @@ class Sample(msgspec.Struct, rename="camel"):
     cpu: float
     """The share of cpu that is requested."""
     memory: float
+    extended: dict[str, float]
+    """The share that is requested of each extended resource."""
+    fragmentation: dict[str, float]
+    """By resource, the share of what is free that is of no use for a typical pod."""
 
 
 class SimulationResult(msgspec.Struct, rename="camel", kw_only=True):
@@ -88,6 +97,8 @@ class SimulationResult(msgspec.Struct, rename="camel", kw_only=True):
     """None if no pod was bound."""
     pending: list[PendingReason]
     utilisation: dict[str, Utilisation]
+    """By resource: cpu, memory, and the extended resources of nodes."""
+    fragmentation: dict[str, Fragmentation]
     cost: float
     """The price of all nodes over the whole time."""
     course: list[Sample]
@@ -106,12 +117,13 @@ def result_of(records: Records, seed: int, *, is_complete: bool) -> SimulationRe
         failed_attempts=records.failed_attempts,
         waiting_seconds=_waiting_times(records.pods),
         pending=_pending(records.pods),
-        utilisation={
-            CPU: _utilisation(course, CPU_USED, CPU_TOTAL),
-            MEMORY: _utilisation(course, MEMORY_USED, MEMORY_TOTAL),
+        utilisation={name: _utilisation(course, each) for name, each in records.resources.items()},
+        fragmentation={
+            name: _fragmentation(course, each, records.fragmentation.typical[name])
+            for name, each in records.resources.items()
         },
-        cost=round(course.mean(PRICE) * course.seconds / _SECONDS_PER_HOUR, _DIGITS),
-        course=_samples(course),
+        cost=round(course.means()[PRICE] * course.seconds / _SECONDS_PER_HOUR, _DIGITS),
+        course=_samples(course, records.resources),
         placements=records.pods,
     )
 
@@ -129,32 +141,46 @@ def _pending(pods: Sequence[PodRecord]) -> list[PendingReason]:
     return [PendingReason(*each) for each in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
 
 
-def _utilisation(course: TimeSeries, used: int, total: int) -> Utilisation:
-    shares = [_share(bucket.means[used], bucket.means[total]) for bucket in course.buckets()]
-    return Utilisation(
-        round(_share(course.mean(used), course.mean(total)), _DIGITS),
-        round(max(shares, default=0.0), _DIGITS),
-    )
+def _utilisation(course: TimeSeries, amounts: ResourceAmounts) -> Utilisation:
+    peak = max((_requested(bucket.means, amounts) for bucket in course.buckets()), default=0.0)
+    return Utilisation(_requested(course.means(), amounts), peak)
+
+
+def _fragmentation(course: TimeSeries, amounts: ResourceAmounts, typical: Mapping[str, int]) -> Fragmentation:
+    peak = max((_unusable(bucket.means, amounts) for bucket in course.buckets()), default=0.0)
+    shown = {name: _quantity(name, amount) for name, amount in typical.items() if name != PODS}
+    return Fragmentation(_unusable(course.means(), amounts), peak, shown)
+
+
+def _quantity(name: str, amount: int) -> str:
+    return f"{amount}m" if name == CPU else str(amount)
+
+
+def _requested(means: Sequence[float], amounts: ResourceAmounts) -> float:
+    return _share(means[amounts.requested], means[amounts.allocatable])
+
+
+def _unusable(means: Sequence[float], amounts: ResourceAmounts) -> float:
+    free = means[amounts.allocatable] - means[amounts.requested]
+    return min(_share(means[amounts.unusable], free), 1.0)  # Pods of removed nodes request nothing that is free.
 
 
 def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+    return round(part / whole, _DIGITS) if whole > 0 else 0.0
 
 
-def _samples(course: TimeSeries) -> list[Sample]:
-    return [
-        Sample(
-            *(
-                round(each, _DIGITS)
-                for each in (
-                    bucket.start_seconds,
-                    bucket.means[RUNNING_PODS],
-                    bucket.means[PENDING_PODS],
-                    bucket.means[NODES],
-                    _share(bucket.means[CPU_USED], bucket.means[CPU_TOTAL]),
-                    _share(bucket.means[MEMORY_USED], bucket.means[MEMORY_TOTAL]),
-                )
-            )
-        )
-        for bucket in course.buckets()
-    ]
+def _samples(course: TimeSeries, resources: Mapping[str, ResourceAmounts]) -> list[Sample]:
+    return [_sample(bucket, resources) for bucket in course.buckets()]
+
+
+def _sample(bucket: Bucket, resources: Mapping[str, ResourceAmounts]) -> Sample:
+    means = bucket.means
+    requested = {name: _requested(means, amounts) for name, amounts in resources.items()}
+    counts = (bucket.start_seconds, means[RUNNING_PODS], means[PENDING_PODS], means[NODES])
+    return Sample(
+        *(round(each, _DIGITS) for each in counts),
+        requested.pop(CPU),
+        requested.pop(MEMORY),
+        requested,
+        {name: _unusable(means, amounts) for name, amounts in resources.items()},
+    )

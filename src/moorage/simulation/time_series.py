@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 _MAX_BUCKETS: Final = 600
@@ -24,18 +24,24 @@ class TimeSeries:
     When there are too many buckets, each two become one: a simulation may last a minute or a year.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = tuple(names)
-        self.peaks = [0.0] * len(names)
+    def __init__(self, size: int) -> None:
+        """size: the number of amounts."""
+        self.peaks = [0.0] * size
         """The largest value of each amount so far."""
         self.seconds = 0.0
         """The time up to which amounts are known."""
-        self._values = [0.0] * len(names)
+        self._values = [0.0] * size
         self._bucket_seconds = _FIRST_BUCKET_SECONDS
         self._sums: list[list[float]] = []
         """By bucket, the integral of each amount over time."""
 
-    def add(self, now: float, changes: Sequence[tuple[int, float]]) -> None:
+    def new_amount(self) -> int:
+        """The index of one more amount, which was zero until now."""
+        for each in (self.peaks, self._values, *self._sums):
+            each.append(0.0)
+        return len(self._values) - 1
+
+    def add(self, now: float, changes: Iterable[tuple[int, float]]) -> None:
         """Amounts, by index, change by something from now on."""
         self.advance(now)
         for index, change in changes:
@@ -55,7 +61,7 @@ class TimeSeries:
                 self._merge()
                 continue
             while len(self._sums) <= index:
-                self._sums.append([0.0] * len(self.names))
+                self._sums.append([0.0] * len(self._values))
             until = min(now, (index + 1) * self._bucket_seconds)
             elapsed, sums = until - self.seconds, self._sums[index]
             for place, value in enumerate(self._values):
@@ -76,6 +82,8 @@ class TimeSeries:
             seconds = min(self._bucket_seconds, self.seconds - start)
             yield Bucket(start, seconds, tuple(each / seconds for each in sums))
 
-    def mean(self, index: int) -> float:
-        """The mean of an amount over all time."""
-        return sum(sums[index] for sums in self._sums) / self.seconds if self.seconds else self._values[index]
+    def means(self) -> list[float]:
+        """The mean of each amount over all time."""
+        if not self.seconds:
+            return list(self._values)
+        return [sum(each) / self.seconds for each in zip(*self._sums, strict=True)]
