@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.api.base import Object
 from moorage.config.load import default_config
-from moorage.emulation.kubernetes_version import DEFAULT_VERSION
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.plugins import default_registry
 from moorage.sim.admission import Admission
 from moorage.simulation.records import PodRecord
@@ -19,8 +19,8 @@ from moorage.simulation.virtual_loop import run_in_virtual_time
 from moorage.simulation.workload import Arrival, arrivals_of
 
 
-def settings(**given: Any) -> Settings:
-    return Settings(default_config(DEFAULT_VERSION), default_registry(), **given)
+def settings(version: KubernetesVersion = DEFAULT_VERSION, **given: Any) -> Settings:
+    return Settings(default_config(version), default_registry(), version, **given)
 
 
 def nodes(count: int, cpu: str = "4", name: str = "node") -> list[Object]:

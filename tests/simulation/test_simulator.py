@@ -7,6 +7,8 @@ import pytest
 
 from moorage.api.decode import InputError
 from moorage.client.kinds import POD as _POD
+from moorage.emulation.kubernetes_version import DEFAULT_VERSION
+from moorage.sim.admission import Admission
 from moorage.simulation.generator import Generator
 from moorage.simulation.records import Outcome
 from moorage.simulation.results import result_of
@@ -46,6 +48,21 @@ def test_a_simulation_ends_although_pods_are_pending_and_says_why_they_are() -> 
             "2 Preemption is not helpful for scheduling.",
         )
     ]
+
+
+def test_it_ends_although_a_group_that_does_not_fit_is_tried_for_ever() -> None:
+    gang = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup"}
+    gang |= {"metadata": {"name": "g", "namespace": "default"}}
+    gang |= {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    member = {"schedulingGroup": {"podGroupName": "g"}}
+    version = DEFAULT_VERSION.with_gates({"GenericWorkload": True})
+    groups = Admission([], version.features).objects([(gang, "test")])
+    workload = arrivals(manifest("g-0", "3", **member), manifest("g-1", "3", at="30s", **member))
+    ended = simulated([*nodes(1), *groups], workload, version=version)
+    assert [each.outcome for each in ended.records.pods] == [Outcome.PENDING] * 2
+    assert ended.seconds < 60
+    fits = simulated([*nodes(2), *groups], workload, version=version)
+    assert [each.outcome for each in fits.records.pods] == [Outcome.RUNNING] * 2
 
 
 def test_it_ends_at_a_given_time() -> None:

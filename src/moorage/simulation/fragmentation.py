@@ -1,9 +1,9 @@
 """Fragmentation: how much of what is free on nodes a typical pod could not use.
 
-Of a resource, that is what is free on nodes where the typical pod that requests it does not fit: too little of
-it is left there, or of something else that this pod needs (as in the fragmentation measure of Weng et al., USENIX
-ATC 2023, with one typical pod in place of a distribution). The typical pod requests the median of each
-resource over a sample of the pods that have arrived and request the resource in question.
+Of a resource, that is what is free on nodes where the typical pod that requests it does not fit: too little
+of it is left there, or of something else that this pod needs. (The measure of Weng et al., "Beware of
+Fragmentation", USENIX ATC 2023, with one typical pod in place of all.) The typical pod requests the median of
+each resource over a sample of those pods that have arrived and request the resource in question.
 
 Only the node that has changed is looked at; all of them when the sample, and with it the typical pod, has
 been taken anew, which happens as often as the number of pods doubles.

@@ -57,7 +57,7 @@ class Utilisation(msgspec.Struct, rename="camel"):
 
 
 class Fragmentation(msgspec.Struct, rename="camel"):
-    """What is free of a resource on nodes where a typical pod does not fit, as a share of all that is free."""
+    """The share of what is free of a resource that is on nodes where a typical pod does not fit."""
 
     mean: float
     peak: float
@@ -162,7 +162,8 @@ def _requested(means: Sequence[float], amounts: ResourceAmounts) -> float:
 
 def _unusable(means: Sequence[float], amounts: ResourceAmounts) -> float:
     free = means[amounts.allocatable] - means[amounts.requested]
-    return min(_share(means[amounts.unusable], free), 1.0)  # Pods of removed nodes request nothing that is free.
+    # Pods that are still on a removed node request nothing of what is there.
+    return min(_share(means[amounts.unusable], free), 1.0)
 
 
 def _share(part: float, whole: float) -> float:

@@ -85,6 +85,8 @@ class Simulation:
         self._arrivals: dict[str, Arrival] = {}
         """The arrivals of pods that are there, by uid."""
         self._has_changed = asyncio.Event()
+        self._changed_at = 0.0
+        """When a pod was last created, bound or deleted, or a node changed."""
 
     @property
     def seconds(self) -> float:
@@ -164,14 +166,21 @@ class Simulation:
             self._node_events.apply(event)
 
     async def _until_end(self, scheduler: Scheduler) -> None:
-        """Returns when no pod will complete, and none is tried or about to be tried again."""
+        """Returns when no pod will complete, and none is tried or about to be tried again.
+
+        A group that does not fit is tried again after backoff for ever: what was tried since the last change
+        gets the same answer.
+        """
+        backoff_seconds = self._settings.config.pod_max_backoff_seconds + 2 * _REST_SECONDS
         while True:
             while self._kubelets.has_finite_pods:
                 self._has_changed.clear()
                 await self._has_changed.wait()
             await asyncio.sleep(_REST_SECONDS)
             pending = scheduler.queue.pending()
-            is_tried = pending[Place.ACTIVE] or pending[Place.BACKOFF] or scheduler.background_task_count
+            has_changed = self._clock.now() - self._changed_at <= backoff_seconds
+            waits = has_changed and pending[Place.BACKOFF]
+            is_tried = pending[Place.ACTIVE] or waits or scheduler.background_task_count
             if not is_tried and not self._kubelets.has_finite_pods:
                 return
 
@@ -206,9 +215,12 @@ class Simulation:
     def _pod_changed(self, type: EventType, obj: Object, before: Object | None) -> None:
         assert isinstance(obj, Pod)
         was_bound = isinstance(before, Pod) and bool(before.spec.node_name)
+        is_bound = type != "DELETED" and bool(obj.spec.node_name) and not was_bound
+        if is_bound or type != "MODIFIED":
+            self._changed_at = self._clock.now()
         if type == "DELETED":
             self._deleted(obj)
-        elif obj.spec.node_name and not was_bound:
+        elif is_bound:
             self.records.bound(obj)
         self._kubelets.pod_changed(type, obj, before)
 
@@ -222,6 +234,7 @@ class Simulation:
 
     def _node_changed(self, type: EventType, obj: Object, before: Object | None) -> None:
         assert isinstance(obj, Node)
+        self._changed_at = self._clock.now()
         if type == "ADDED":
             self.records.node_added(obj)
         elif type == "DELETED":
