@@ -104,7 +104,6 @@ class _Life:
 
 
 def _rests(pod: Manifest, queued: Any) -> bool:
-    """Whether a pod without a node is not about to be tried: a group is, again and again, with one answer."""
-    is_of_group, is_tried = "schedulingGroup" in pod["spec"], bool(pod["status"].get("conditions"))
-    rests = queued["place"] in RESTING_PLACES and queued.get("gatedBy") != PREEMPTION
-    return (rests or (is_of_group and is_tried)) and not pod["status"].get("nominatedNodeName")
+    """Whether a pod without a node is not about to be tried."""
+    is_waiting = queued["place"] in RESTING_PLACES and queued.get("gatedBy") != PREEMPTION
+    return is_waiting and not pod["status"].get("nominatedNodeName")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,20 +23,38 @@ def run(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     return ended
 
 
-def test_a_generated_workload_gives_the_same_bytes_again(tmp_path: Path) -> None:
-    placements = tmp_path / "placements.csv"
-    words = ("--nodes", "3", "--generate", "40", "--seed", "7", "-o", "json", "--placements", str(placements))
-    first, second = run(*words), run(*words)
-    assert first.stdout == second.stdout
-    result = json.loads(first.stdout)
+def outputs(folder: Path, hash_seed: str) -> dict[str, bytes]:
+    """All that a simulation with preemption, devices and a script gives, in a process of its own."""
+    folder.mkdir()
+    script, files = folder / "nodes.yaml", (folder / "placements.csv", folder / "report.html")
+    script.write_text("- {at: 20s, drain: node-1}\n- {at: 60s, recover: node-1}\n")
+    words = ("--nodes", "3", "--generate", "60", "--seed", "7", "--priorities", "0,10", "-o", "json")
+    words += (
+        "--shape",
+        "name=gpu,count=1,cpu=8,memory=32Gi,nvidia.com/gpu=2,price=2",
+        "--script",
+        str(script),
+    )
+    words += ("--placements", str(files[0]), "--report", str(files[1]))
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+    ended = subprocess.run([*COMMAND, *words], capture_output=True, check=True, env=environment)
+    assert {each.name for each in folder.iterdir()} == {"nodes.yaml", "placements.csv", "report.html"}
+    return {"json": ended.stdout} | {file.name: file.read_bytes() for file in files}
+
+
+def test_a_generated_workload_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    first = outputs(tmp_path / "first", "1")
+    assert first == outputs(tmp_path / "second", "2")
+    result = json.loads(first["json"])
     assert (result["apiVersion"], result["kind"]) == ("moorage.io/v1alpha1", "Simulation")
     assert result["complete"] is True
-    assert result["pods"]["Created"] == result["pods"]["Completed"] == len(result["placements"]) == 40
-    with placements.open() as file:
-        rows = list(csv.DictReader(file))
+    assert result["pods"]["Completed"] == 60
+    assert result["pods"]["Created"] == len(result["placements"]) > 60
+    assert list(result["utilisation"]) == list(result["fragmentation"]) == ["cpu", "memory", "nvidia.com/gpu"]
+    rows = list(csv.DictReader(first["placements.csv"].decode().splitlines()))
     assert [row["name"] for row in rows] == [each["name"] for each in result["placements"]]
     assert [row["node"] for row in rows] == [each["node"] for each in result["placements"]]
-    assert list(tmp_path.iterdir()) == [placements]
+    assert {row["complete"] for row in rows} == {"true"}
 
 
 def test_manifests_shapes_and_a_script_give_a_table(tmp_path: Path) -> None:
@@ -75,22 +94,36 @@ def test_lines_of_a_trace_can_be_skipped(tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["pods"]["Completed"] == 2
 
 
-def test_an_interrupted_simulation_has_results_and_says_so(tmp_path: Path) -> None:
-    trace = tmp_path / "trace.jsonl"
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
+)
+def test_an_interrupted_simulation_has_results_and_all_say_so(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    trace, placements, report = (tmp_path / name for name in ("trace.jsonl", "pods.csv", "report.html"))
     os.mkfifo(trace)
-    words = [*COMMAND, "--nodes", "1", "--workload", str(trace), "-o", "json"]
+    output = "json" if number is signal.SIGINT else "table"
+    words = [*COMMAND, "--nodes", "1", "--workload", str(trace), "-o", output]
+    words += ["--placements", str(placements), "--report", str(report)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with trace.open("w") as file:  # Returns when the simulation has begun to read.
         file.write(_lines(0, 100))
         file.flush()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         file.write(_lines(100, 200))
-    output, errors = process.communicate()
-    assert process.returncode == 130, errors
+    shown, errors = process.communicate()
+    assert process.returncode == status, errors
     assert "moorage simulate: interrupted; the results are those up to then" in errors
-    result = json.loads(output)
-    assert result["complete"] is False
-    assert 0 < result["pods"]["Created"] < 200
+    if output == "json":
+        result = json.loads(shown)
+        assert result["complete"] is False
+        assert 0 < result["pods"]["Created"] < 200
+    else:
+        assert re.search("^interrupted +the results are those up to then$", shown, re.MULTILINE)
+    with placements.open() as rows:
+        assert {row["complete"] for row in csv.DictReader(rows)} == {"false"}
+    assert "Interrupted: the results are those up to then." in report.read_text()
+    assert {each.name for each in tmp_path.iterdir()} == {"trace.jsonl", "pods.csv", "report.html"}
 
 
 def _lines(first: int, end: int) -> str:

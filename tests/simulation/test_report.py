@@ -91,7 +91,7 @@ def test_the_page_has_figures_plots_and_reasons_and_fetches_nothing() -> None:
     page = _Page()
     page.feed(html_report(result, ended.records.nodes, [("pods created", "3"), ("<b>", "&")]))
     assert page.fetched == []
-    assert page.tags.count("svg") == 3
+    assert page.tags.count("svg") == 4
     assert "Interrupted: the results are those up to then." in page.text
     assert "0/1 nodes are available: 1 Insufficient cpu." in page.text
     assert "<b>" in page.text

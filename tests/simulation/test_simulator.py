@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -51,10 +53,13 @@ def test_a_simulation_ends_although_pods_are_pending_and_says_why_they_are() -> 
 
 
 def test_it_ends_although_a_group_that_does_not_fit_is_tried_for_ever() -> None:
-    gang = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup"}
-    gang |= {"metadata": {"name": "g", "namespace": "default"}}
-    gang |= {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
-    member = {"schedulingGroup": {"podGroupName": "g"}}
+    gang = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+    member: Any = {"schedulingGroup": {"podGroupName": "g"}}
     version = DEFAULT_VERSION.with_gates({"GenericWorkload": True})
     groups = Admission([], version.features).objects([(gang, "test")])
     workload = arrivals(manifest("g-0", "3", **member), manifest("g-1", "3", at="30s", **member))

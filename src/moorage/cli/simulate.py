@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,7 +29,8 @@ from moorage.simulation.settings import Settings, load_settings
 _COMMAND: Final = "moorage simulate"
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
-_INTERRUPTED: Final = 128 + signal.SIGINT
+_SIGNALLED: Final = 128
+"""Exit status, to which the number of a signal is added: it was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class SimulateOptions:
 def show_simulation(
     options: SimulateOptions, *, as_json: bool, placements: Path | None, report: Path | None
 ) -> None:
-    """Simulate, and print the results; exits with status 2 for bad input, 130 if it was interrupted."""
+    """Simulate, and print the results; exits with status 2 for bad input, 130 or 143 if interrupted."""
     long_running("simulate")
     skipped = SkippedLines(_COMMAND)
     try:
@@ -69,12 +69,12 @@ def show_simulation(
         settings = options.settings()
         bad_line = skipped.add if options.scenario.skips_bad else None
         scenario = read_scenario(options.scenario.source(), settings.version, bad_line)
-        with SimulationProgress(_COMMAND, scenario.pod_count) as progress:
+        with SimulationProgress(_COMMAND, scenario.pod_count, settings.until_seconds) as progress:
             run = run_simulation(scenario, settings, progress.update, interruptible=True)
         result = run.result
         if placements is not None:
             with replaced(placements) as part:
-                write_placements(part, form, result.placements)
+                write_placements(part, form, result)
         if report is not None:
             write_file(report, html_report(result, run.nodes, _figures(result)))
     except (InputError, RegistryError) as error:
@@ -85,9 +85,9 @@ def show_simulation(
         typer.echo(msgspec.json.format(msgspec.json.encode(result)))
     else:
         typer.echo(_shown(result))
-    if not result.complete:
+    if run.interrupted_by is not None:
         typer.echo(f"{_COMMAND}: interrupted; the results are those up to then", err=True)
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(_SIGNALLED + run.interrupted_by)
 
 
 def _shown(result: SimulationResult) -> str:
@@ -103,6 +103,7 @@ def _figures(result: SimulationResult) -> list[tuple[str, str]]:
     """Names and values of the figures that people look at."""
     pods, waited = result.pods, result.waiting_seconds
     rows = [
+        *(() if result.complete else [("interrupted", "the results are those up to then")]),
         ("simulated time", str(Duration(result.seconds))),
         ("pods created", f"{pods['Created']:,}"),
         *((name.lower(), f"{pods[name]:,}") for name in map(str, Outcome) if pods[name]),
@@ -115,6 +116,8 @@ def _figures(result: SimulationResult) -> list[tuple[str, str]]:
         rows.append(("waiting time", shown))
     for resource, share in result.utilisation.items():
         rows.append((f"{resource} requested", f"{share.mean:.1%} of all nodes, at most {share.peak:.1%}"))
+    for resource, part in result.fragmentation.items():
+        rows.append((f"{resource} fragmented", f"{part.mean:.1%} of what is free, at most {part.peak:.1%}"))
     if result.cost:
         rows.append(("cost", f"{result.cost:,.2f}"))
     return rows

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from moorage.config.duration import Duration
@@ -17,29 +17,28 @@ _BAR_SECONDS: Final = 0.5
 """Update interval of the progress, in seconds."""
 _LOG_SECONDS: Final = 10.0
 """Interval between lines about the progress where there is no terminal, in seconds."""
+_MIN_SHARE: Final = 0.01
+"""The share of the work from which on there is an estimate."""
 
 
 class SimulationProgress:
     """Shows how far a simulation is, on standard error: a bar on a terminal, lines otherwise."""
 
-    def __init__(self, command: str, total: int) -> None:
-        """total: the number of pods that arrive; 0 if it is not known."""
+    def __init__(self, command: str, total: int, until_seconds: float | None = None) -> None:
+        """total: the number of pods that arrive; 0 if it is not known.
+
+        until_seconds: when the simulation ends; None: when nothing is going to change any more.
+        """
         self._command = command
         self._total = total
-        self._arrived = 0
-        self._shown_at = monotonic()
+        self._until_seconds = until_seconds
+        self._began_at = self._shown_at = monotonic()
         console = Console(stderr=True)
         self._bars: Bars | None = None
         if console.is_terminal:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TimeRemainingColumn(),
-            )
+            columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
             self._bars = Bars(*columns, console=console, transient=True)
-            self._task = self._bars.add_task("pods", total=total or None)
+            self._task = self._bars.add_task("simulating", total=1.0 if total or until_seconds else None)
 
     def __enter__(self) -> Self:
         if self._bars is not None:
@@ -51,15 +50,34 @@ class SimulationProgress:
             self._bars.stop()
 
     def update(self, simulation: Simulation) -> None:
-        """One more pod has arrived."""
-        self._arrived += 1
+        """One more pod has arrived, or has ended."""
         now = monotonic()
         if now - self._shown_at < (_LOG_SECONDS if self._bars is None else _BAR_SECONDS):
             return
         self._shown_at = now
-        passed = Duration(round(simulation.seconds))
+        share = self.share(simulation.arrived, simulation.seconds)
+        text = self.text(simulation.arrived, simulation.seconds, now - self._began_at)
         if self._bars is not None:
-            self._bars.update(self._task, completed=self._arrived, description=f"simulated {passed}")
+            self._bars.update(self._task, completed=share or 0.0, description=text)
         else:
-            total = f" of {self._total:,}" if self._total else ""
-            typer.echo(f"{self._command}: {self._arrived:,}{total} pods, simulated {passed}", err=True)
+            typer.echo(f"{self._command}: {text}", err=True)
+
+    def share(self, arrived: int, seconds: float) -> float | None:
+        """The share of the work that is done, of pods or of time; None if that cannot be said."""
+        if self._until_seconds:
+            return min(seconds / self._until_seconds, 1.0)
+        return arrived / self._total if arrived < self._total else None
+
+    def text(self, arrived: int, seconds: float, elapsed_seconds: float) -> str:
+        """What is known."""
+        of = f" of {self._total:,}" if self._total else ""
+        parts = [f"{arrived:,}{of} pods", f"simulated {Duration(round(seconds))}"]
+        share = self.share(arrived, seconds)
+        if share is not None and share >= _MIN_SHARE:
+            left = round(elapsed_seconds * (1 - share) / share)
+            parts.append(f"about {Duration(left)} left")
+        elif share is None and not self._total:
+            parts.append("how many are to come is not known")
+        elif share is None:
+            parts.append("all have arrived, and some still run")
+        return ", ".join(parts)

@@ -1,8 +1,10 @@
-"""Every pod of a simulation as a row of a table: the fields of `PodRecord`, by their names in JSON."""
+"""Every pod of a simulation as a row of a table: the fields of `PodRecord`, by their names in JSON.
+
+The last column says whether the simulation has come to its end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -10,6 +12,7 @@ import msgspec
 from msgspec.structs import fields
 
 from moorage.simulation.records import PodRecord
+from moorage.simulation.results import SimulationResult
 from moorage.simulation.tables import CSV, PARQUET, Column, form_of, write_table
 
 _FORMS: Final = (CSV, f"{CSV}.gz", PARQUET)
@@ -21,7 +24,10 @@ def _kind(annotation: Any) -> type:
     return str if issubclass(kind, str) else kind
 
 
-COLUMNS: Final = [Column(field.encode_name, _kind(field.type)) for field in fields(PodRecord)]
+COLUMNS: Final = [
+    *(Column(field.encode_name, _kind(field.type)) for field in fields(PodRecord)),
+    Column("complete", str),
+]
 """The columns of a table of placements."""
 
 
@@ -30,6 +36,8 @@ def placement_form(path: Path) -> str:
     return form_of(path, _FORMS, "table of placements")
 
 
-def write_placements(path: Path, form: str, pods: Iterable[PodRecord]) -> None:
+def write_placements(path: Path, form: str, result: SimulationResult) -> None:
     """Write all pods; OSError if that is not possible."""
-    write_table(path, form, COLUMNS, (list(msgspec.to_builtins(pod).values()) for pod in pods))
+    is_complete = str(result.complete).lower()
+    rows = ([*msgspec.to_builtins(pod).values(), is_complete] for pod in result.placements)
+    write_table(path, form, COLUMNS, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Final
 
@@ -47,6 +47,10 @@ def html_report(
         "" if result.complete else '<p class="partial">Interrupted: the results are those up to then.</p>',
         _table(("figure", "value"), figures),
         _figure("Utilisation: what pods request, in percent of what nodes have", _utilisation(result.course)),
+        _figure(
+            "Fragmentation: the part of what is free where a typical pod does not fit, in percent",
+            _fragmentation(result.course),
+        ),
         _figure("Pods that run, and pods that wait", _pods(result.course)),
         _figure("Waiting time, from the creation of a pod to its binding", _waiting(result)),
         _figure("Nodes over time: the darker, the more cpu is requested", _nodes(result, nodes)),
@@ -79,8 +83,20 @@ def _utilisation(course: Sequence[Sample]) -> str:
     lines = {
         "cpu": _hours(course, (100 * each.cpu for each in course)),
         "memory": _hours(course, (100 * each.memory for each in course)),
+        **_by_resource(course, [each.extended for each in course]),
     }
     return line_chart(lines, "hours", "%")
+
+
+def _fragmentation(course: Sequence[Sample]) -> str:
+    lines = _by_resource(course, [each.fragmentation for each in course])
+    return line_chart(lines or {"": _hours((), ())}, "hours", "%")
+
+
+def _by_resource(course: Sequence[Sample], shares: Sequence[Mapping[str, float]]) -> dict[str, Points]:
+    """A line in percent for each resource."""
+    names = shares[0] if shares else ()
+    return {name: _hours(course, (100 * each[name] for each in shares)) for name in names}
 
 
 def _pods(course: Sequence[Sample]) -> str:

@@ -177,9 +177,11 @@ def _samples(course: TimeSeries, resources: Mapping[str, ResourceAmounts]) -> li
 def _sample(bucket: Bucket, resources: Mapping[str, ResourceAmounts]) -> Sample:
     means = bucket.means
     requested = {name: _requested(means, amounts) for name, amounts in resources.items()}
-    counts = (bucket.start_seconds, means[RUNNING_PODS], means[PENDING_PODS], means[NODES])
     return Sample(
-        *(round(each, _DIGITS) for each in counts),
+        round(bucket.start_seconds, _DIGITS),
+        round(means[RUNNING_PODS], _DIGITS),
+        round(means[PENDING_PODS], _DIGITS),
+        round(means[NODES], _DIGITS),
         requested.pop(CPU),
         requested.pop(MEMORY),
         requested,

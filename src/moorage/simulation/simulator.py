@@ -67,18 +67,22 @@ class Simulation:
         workload: Iterable[Arrival],
         settings: Settings,
         script: Sequence[ScriptEvent] = (),
-        arrived: Callable[[], None] = nothing_began,
+        progressed: Callable[[], None] = nothing_began,
     ) -> None:
-        """arrived: called after each pod of the workload."""
+        """progressed: called after each pod of the workload, and when one has ended."""
         self._cluster = cluster
         self._workload = workload
         self._settings = settings
         self._script = script
-        self._arrived = arrived
+        self._progressed = progressed
         self._clock = VirtualLoopClock()
         self.records = Records(self._clock.now)
         self.is_complete = False
         """Whether it has run to its end."""
+        self.is_interrupted = False
+        """Set by who is going to cancel it: no more pods arrive, not even those of this moment."""
+        self.arrived = 0
+        """Number of pods of the workload so far; those that were created again are not counted."""
         self._store = ObjectStore(self._clock.utc_now)
         self._kubelets = Kubelets(self._store, self._clock, self._duration_of)
         self._node_events = NodeEvents(self._store)
@@ -157,7 +161,10 @@ class Simulation:
             if (seconds := arrival.at_seconds - self._clock.now()) > 0:
                 await asyncio.sleep(seconds)
             self._create(arrival)
-            self._arrived()
+            self.arrived += 1
+            self._progressed()
+            while self.is_interrupted:
+                await asyncio.sleep(0)
 
     async def _follow_script(self) -> None:
         for event in self._script:
@@ -231,6 +238,7 @@ class Simulation:
         if arrival is not None and not is_completed and self._settings.restarts_pods:
             self._clock.call_later(0.0, partial(self._create_again, arrival))
         self._has_changed.set()
+        self._progressed()
 
     def _node_changed(self, type: EventType, obj: Object, before: Object | None) -> None:
         assert isinstance(obj, Node)
