@@ -28,14 +28,10 @@ def outputs(folder: Path, hash_seed: str) -> dict[str, bytes]:
     folder.mkdir()
     script, files = folder / "nodes.yaml", (folder / "placements.csv", folder / "report.html")
     script.write_text("- {at: 20s, drain: node-1}\n- {at: 60s, recover: node-1}\n")
-    words = ("--nodes", "3", "--generate", "60", "--seed", "7", "--priorities", "0,10", "-o", "json")
-    words += (
-        "--shape",
-        "name=gpu,count=1,cpu=8,memory=32Gi,nvidia.com/gpu=2,price=2",
-        "--script",
-        str(script),
-    )
-    words += ("--placements", str(files[0]), "--report", str(files[1]))
+    gpu = "name=gpu,count=1,cpu=8,memory=32Gi,nvidia.com/gpu=2,price=2"
+    words = ["--nodes", "3", "--shape", gpu, "--generate", "60", "--seed", "7", "--priorities", "0,10"]
+    words += ["--script", str(script), "-o", "json"]
+    words += ["--placements", str(files[0]), "--report", str(files[1])]
     environment = os.environ | {"PYTHONHASHSEED": hash_seed}
     ended = subprocess.run([*COMMAND, *words], capture_output=True, check=True, env=environment)
     assert {each.name for each in folder.iterdir()} == {"nodes.yaml", "placements.csv", "report.html"}

@@ -23,7 +23,8 @@ from moorage.simulation.fragmentation import Amounts, Change, Fragmentation
 from moorage.simulation.shapes import price_of
 from moorage.simulation.time_series import TimeSeries
 
-RUNNING_PODS, PENDING_PODS, NODES, PRICE = range(4)
+_OF_NO_RESOURCE: Final = range(4)
+RUNNING_PODS, PENDING_PODS, NODES, PRICE = _OF_NO_RESOURCE
 """The indices of the amounts over time that are of no resource; price is by hour."""
 _NO_AMOUNTS: Final[Amounts] = {}
 
@@ -97,7 +98,7 @@ class Records:
         """All pods of the workload, in the order in which they were created."""
         self.nodes: list[NodeRecord] = []
         """All nodes, each as often as it was added, in the order of that."""
-        self.course = TimeSeries(4)
+        self.course = TimeSeries(len(_OF_NO_RESOURCE))
         self.resources: dict[str, ResourceAmounts] = {}
         """cpu, memory, and the extended resources of nodes."""
         self.fragmentation = Fragmentation()
