@@ -38,6 +38,7 @@ from moorage.queue.queued_pod import QueuedPod
 from moorage.scheduler.attempt_history import AttemptHistory
 from moorage.scheduler.informers import decoder
 from moorage.scheduler.observers import MetricsObserver, Observers
+from moorage.scheduler.pod_decoder import PodDecoder
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.metrics import Metrics
 from moorage.sim.object_store import ObjectStore
@@ -61,7 +62,7 @@ _STORED: Final[Mapping[str, type[Object]]] = {**KINDS, ResourceClaimTemplate.__n
 _SEED: Final = 1
 """Seed of the scheduler's random numbers, so that ties are broken in the same way in every run."""
 _decoder = cache(lambda name: decoder(_STORED[name]))
-"""The decoder of a kind's objects, as the scheduler's informers have it."""
+"""The decoder of a kind's objects, as the scheduler's informers have it; not that of pods."""
 
 
 class _Stopwatch(MetricsObserver):
@@ -109,6 +110,7 @@ class EngineTarget:
         self._pods: StoreInformer[Any] = StoreInformer(self.client, POD, clock, decode=_not_decoded)
         self.pods = PodWatch(self._pods)
         self._claims = ClaimController(self.client, self._pods)
+        self._pod_decoder = PodDecoder()
 
     async def begin(self, tasks: set[asyncio.Task[None]]) -> None:
         """Follow the cluster and schedule, as tasks that are added here."""
@@ -133,7 +135,13 @@ class EngineTarget:
             if note not in self.notes:
                 self.notes.append(note)
             return None
-        return PreparedObject(KINDS_BY_NAME[name], _decoder(name)(msgspec.json.encode(manifest)))
+        return PreparedObject(KINDS_BY_NAME[name], self._decoded(name, msgspec.json.encode(manifest)))
+
+    def _decoded(self, kind: str, raw: bytes) -> Object:
+        """An object, decoded as by the scheduler's informers: pods with equal specs share one."""
+        if kind != POD.name:
+            return _decoder(kind)(raw)
+        return self._pod_decoder.decode(self._pod_decoder.head(raw), raw)
 
     async def create(self, prepared: PreparedObject, namespace: str) -> str:
         """Create an object."""

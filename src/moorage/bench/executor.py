@@ -229,10 +229,7 @@ class Executor:
             await self._stop_collecting()
 
     async def _prepared_pods(self, source: PodSource, count: int) -> list[list[PreparedObject]]:
-        """All pods of an operation with what each needs, ready before the first is created.
-
-        Each is decoded separately, even if all are equal, as pods from a server are.
-        """
+        """All pods of an operation with what each needs, ready before the first is created."""
         return [
             [await self._ready(each) for each in (*source.storage(index), source.pod(index))]
             for index in range(count)

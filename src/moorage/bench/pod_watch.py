@@ -145,6 +145,18 @@ class _Waiter:
         self.count = 0
         self.done = asyncio.get_running_loop().create_future()
 
+    def change(self, pod: SeenPod | None, before: SeenPod | None) -> int:
+        """By how much an event changes the number of pods that have reached the stage."""
+        if (
+            pod is not None
+            and before is not None
+            and self.at_least >= SCHEDULED
+            and pod.spec.node_name == before.spec.node_name
+            and pod.metadata.labels == before.metadata.labels
+        ):
+            return 0
+        return self.counts(pod) - self.counts(before)
+
     def counts(self, pod: SeenPod | None) -> bool:
         if pod is None:
             return False
@@ -228,7 +240,7 @@ class PodWatch:
             for bindings in self._bindings:
                 bindings.was_bound(now)
         for waiter in self._waiters:
-            change = waiter.counts(now) - waiter.counts(before)
+            change = waiter.change(now, before)
             if change:
                 waiter.count += change
                 waiter.check()
