@@ -125,7 +125,9 @@ class Snapshot:
     def node_index_of_pods(self, pods: NDArray[np.intp]) -> NDArray[np.int64]:
         """The index of each pod, given by its row in the pod table, in its node's list of pods."""
         place_of = np.zeros(len(self.pods.infos), np.int64)
-        indexes = [self._pods_of[row].index_of for row in np.unique(self.pods.node_rows[pods]).tolist()]
+        # NumPy loads its masked arrays at the first call of `unique`: that takes longer than many dry runs.
+        rows = dict.fromkeys(self.pods.node_rows[pods].tolist())
+        indexes = [self._pods_of[row].index_of for row in rows]
         places = list(chain.from_iterable(index.values() for index in indexes))
         place_of[self.pods.rows_of(chain.from_iterable(indexes))] = places
         return place_of[pods]

@@ -42,10 +42,12 @@ class PodEvents:
 
 def _is_of_no_particular_field(old: Pod, new: Pod) -> bool:
     """Whether an update is certain to have no specific event, as most updates of a pod's conditions."""
+    was, status = old.status, new.status
     return (
         old.metadata.labels == new.metadata.labels
         and old.spec == new.spec
-        and _generated_claims(old) == _generated_claims(new)
+        and was.resource_claim_statuses == status.resource_claim_statuses
+        and was.extended_resource_claim_status == status.extended_resource_claim_status
         and have_equal_resources_in_status(old, new)
     )
 

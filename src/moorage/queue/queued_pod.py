@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 
 import msgspec
 
@@ -61,9 +61,8 @@ class QueuedPod(msgspec.Struct, eq=False):
         """Whether plugins rejected it in its last attempt; false if an error ended that."""
         return bool(self.unschedulable_plugins or self.pending_plugins)
 
-    def rejector_plugins(self) -> Iterator[str]:
+    def rejector_plugins(self) -> Collection[str]:
         """All plugins that rejected it, each once; pending ones first."""
-        yield from self.pending_plugins
-        for plugin in self.unschedulable_plugins:
-            if plugin not in self.pending_plugins:
-                yield plugin
+        if not self.pending_plugins:
+            return self.unschedulable_plugins
+        return (*self.pending_plugins, *(self.unschedulable_plugins - self.pending_plugins))

@@ -65,6 +65,7 @@ class FrameworkMetrics(FrameworkObserver):
         self._profile = profile
         self._cache_hits = metrics.plugin_result_cache.labels(profile, "hit")
         self._cache_misses = metrics.plugin_result_cache.labels(profile, "miss")
+        self._durations: dict[tuple[str, Code], Callable[[float], None]] = {}
 
     def of_call(self, plugin: str, point: str) -> CallObserver | None:
         """The observer of a plugin's calls."""
@@ -100,8 +101,12 @@ class FrameworkMetrics(FrameworkObserver):
 
     def duration(self, point: str, code: Code) -> Callable[[float], None]:
         """Takes down how long an extension point took that ended with a status."""
-        duration = self._metrics.framework_extension_point_duration
-        return duration.labels(point_name(point), code.value, self._profile).observe
+        observe = self._durations.get((point, code))
+        if observe is None:
+            duration = self._metrics.framework_extension_point_duration
+            observe = duration.labels(point_name(point), code.value, self._profile).observe
+            self._durations[point, code] = observe
+        return observe
 
     def waited_on_permit(self, code: Code, seconds: float) -> None:
         """A pod was held by permit plugins."""
