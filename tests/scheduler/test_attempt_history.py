@@ -178,7 +178,7 @@ def test_scores_are_read_for_a_share_of_the_time() -> None:
         for name in ("first", "second"):
             await harness.add_pod(name)
             await harness.passes(1)
-        await harness.passes(100)
+        await harness.passes(400)
         await harness.add_pod("third")
         await harness.passes(1)
         kept = {name: history.of(f"default/{name}")[0] for name in ("first", "second", "third")}
