@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from moorage.api.pod import Pod, PodSpec
+from moorage.bench.engine_target import engine_target
 from moorage.bench.workload_files import PlannedWorkload, read_workloads
 from moorage.client.kinds import CSI_NODE, NODE, PERSISTENT_VOLUME, POD, SERVICE
 from moorage.scheduler.scheduler import Scheduler
@@ -62,6 +65,16 @@ def test_thresholds(files: Files, selector: dict[str, Any], threshold: float, is
     result = files.run(NODES, MEASURED, workloads=[size])
     assert result.threshold is not None
     assert result.threshold.is_met is is_met
+
+
+def test_pods_with_equal_specs_share_one_as_in_a_running_scheduler() -> None:
+    async def specs() -> list[PodSpec]:
+        async with engine_target(None) as target:
+            prepared = [await target.prepared(pod(name)) for name in ("one", "two")]
+        return [each.body.spec for each in prepared if each is not None and isinstance(each.body, Pod)]
+
+    one, two = asyncio.run(specs())
+    assert one is two
 
 
 def test_only_what_is_measured_counts(files: Files) -> None:

@@ -5,7 +5,6 @@ Stored as one code per node; texts are made on demand, and a message counts code
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -169,9 +168,9 @@ class Diagnosis(msgspec.Struct, eq=False):
         if self.left_out is not None and absent > self.outside:
             yield self.left_out.plugin, self.left_out.reasons, absent - self.outside
 
-    def tally(self) -> Counter[str]:
+    def tally(self) -> dict[str, int]:
         """Number of nodes by reason; a node with two reasons counts in both."""
-        tally: Counter[str] = Counter()
+        tally: dict[str, int] = {}
         absent, refusals = self.total, self.refusals
         if refusals:
             absent, *counts = self.counts()
@@ -194,7 +193,7 @@ class Diagnosis(msgspec.Struct, eq=False):
         return " ".join(parts)
 
 
-def _add(tally: Counter[str], texts: Iterable[str], count: int) -> None:
+def _add(tally: dict[str, int], texts: Iterable[str], count: int) -> None:
     """Count nodes for each of their reasons; a text that occurs twice is one."""
     for text in dict.fromkeys(texts):
-        tally[text] += count
+        tally[text] = tally.get(text, 0) + count
