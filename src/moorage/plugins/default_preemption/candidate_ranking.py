@@ -32,7 +32,8 @@ def pick_one_node(stats: VictimStats, candidates: NDArray[np.intp]) -> NDArray[n
 
 def _equal_to(ranks: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
     """The candidates with these ranks; the methods `all` and `any` of arrays take longer than the rest."""
-    return np.logical_and.reduce(ranks == wanted, axis=0).nonzero()[0]
+    is_equal: NDArray[np.bool_] = np.logical_and.reduce(ranks == wanted, axis=0)
+    return is_equal.nonzero()[0]
 
 
 def find_candidates(dry_run: DryRun, rows: NDArray[np.intp], enough: int, start: int) -> NDArray[np.intp]:
