@@ -15,7 +15,7 @@ from tests.bench.files import Files
 _SCHEDULER = str(Path(moorage.__file__).parent)
 _NOT_COUNTED = tuple(str(Path(moorage.__file__).parent / each) for each in ("bench", "sim"))
 """The generator, and the store in place of an API server."""
-MAX_CALLS = 350
+MAX_CALLS = 355
 """Maximum number of calls for one pod, from its decoding until its event is written."""
 
 
