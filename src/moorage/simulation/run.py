@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
+from moorage.scheduler.observers import Observer
 from moorage.simulation.records import NodeRecord
 from moorage.simulation.results import SimulationResult, result_of
 from moorage.simulation.scenario import Scenario
@@ -40,14 +41,16 @@ def run_simulation(
     progressed: Progressed = _progressed,
     *,
     interruptible: bool = False,
+    observer: Observer | None = None,
 ) -> SimulationRun:
     """Simulate a scenario in virtual time.
 
     interruptible: whether SIGINT and SIGTERM end it early, with the results up to then; only in the main
         thread.
+    observer: receives the scheduler's events.
     """
     workload = scenario.workload(settings.seed)  # It may sort a trace, which SIGINT must be able to end.
-    return run_in_virtual_time(_run(scenario, workload, settings, progressed, interruptible))
+    return run_in_virtual_time(_run(scenario, workload, settings, progressed, interruptible, observer))
 
 
 async def _run(
@@ -56,6 +59,7 @@ async def _run(
     settings: Settings,
     progressed: Progressed,
     interruptible: bool,
+    observer: Observer | None,
 ) -> SimulationRun:
     simulation = Simulation(
         scenario.cluster,
@@ -63,6 +67,7 @@ async def _run(
         settings,
         scenario.script,
         lambda: progressed(simulation),
+        observer,
     )
     running = asyncio.create_task(simulation.run())
     received: list[int] = []

@@ -26,7 +26,7 @@ from moorage.client.kinds import KINDS_BY_NAME, NODE, POD
 from moorage.http.errors import RequestError
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, nothing_began
-from moorage.scheduler.observers import Observer
+from moorage.scheduler.observers import Observer, Observers
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.event_broadcaster import SilentBroadcaster
 from moorage.sim.object_store import ObjectStore
@@ -68,13 +68,18 @@ class Simulation:
         settings: Settings,
         script: Sequence[ScriptEvent] = (),
         progressed: Callable[[], None] = nothing_began,
+        observer: Observer | None = None,
     ) -> None:
-        """progressed: called after each pod of the workload, and when one has ended."""
+        """progressed: called after each pod of the workload, and when one has ended.
+
+        observer: receives the scheduler's events, too.
+        """
         self._cluster = cluster
         self._workload = workload
         self._settings = settings
         self._script = script
         self._progressed = progressed
+        self._observer = observer
         self._clock = VirtualLoopClock()
         self.records = Records(self._clock.now)
         self.is_complete = False
@@ -118,7 +123,7 @@ class Simulation:
                     await task
 
     def _new_scheduler(self) -> Scheduler:
-        settings = self._settings
+        settings, attempts = self._settings, _Attempts(self.records)
         return Scheduler(
             StoreClient(self._store),
             settings.config,
@@ -126,7 +131,7 @@ class Simulation:
             self._clock,
             Random(settings.seed),
             _HOST,
-            observer=_Attempts(self.records),
+            observer=attempts if self._observer is None else Observers(self._observer, attempts),
             new_informer=StoreInformer,
             new_broadcaster=SilentBroadcaster,
             version=settings.version,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from moorage.engine.decision import Decision
 from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.scores import ScoreTable
 from moorage.scheduler.shadow.report import Comparison, ComparisonResult, template_of
 from moorage.scheduler.shadow.weights import Factors, WeightEvidence, winning_factors
 
@@ -84,26 +85,36 @@ def explained(
     return {
         **_by_weight(factors, evidence, framework)._asdict(),
         "totals": (int(scores.totals[theirs]), int(scores.totals[mine])),
-        "scores": {
-            plugin: (int(points[theirs]), int(points[mine]))
-            for plugin, points in scores.by_plugin.items()
-            if points[theirs] != points[mine]
-        },
+        "scores": different_scores(scores, theirs, mine),
+    }
+
+
+def different_scores(scores: ScoreTable, one: int, other: int) -> dict[str, tuple[int, int]]:
+    """The scores of two nodes, by index, by the plugins that score them differently."""
+    return {
+        plugin: (int(points[one]), int(points[other]))
+        for plugin, points in scores.by_plugin.items()
+        if points[one] != points[other]
     }
 
 
 def _by_rejection(decision: Decision, node: str) -> Explanation:
     """We would not have used the node: the plugin that rejects it."""
-    row = decision.feasible.snapshot.row_of.get(node)
-    if row is None:
+    if node not in decision.feasible.snapshot.row_of:
         return Explanation("", f"node {node} is not known")
-    refusal = decision.diagnosis.of(row)
-    if refusal is not None:
-        return Explanation(refusal.plugin, f"rejects {node}: {', '.join(refusal.reason.texts)}")
-    status = decision.diagnosis.pre_filter or decision.diagnosis.left_out
-    if status is not None:
-        return Explanation(status.plugin, f"rejects {node}: {status.message}")
+    found = rejection_of(decision, node)
+    if found is not None:
+        return Explanation(found.plugin, f"rejects {node}: {found.reason}")
     return Explanation("", decision.message or f"{node} was not among the nodes that were searched")
+
+
+def rejection_of(decision: Decision, node: str) -> Explanation | None:
+    """The plugin that rejects a node of the cluster, and its reasons; None if none does."""
+    refusal = decision.diagnosis.of(decision.feasible.snapshot.row_of[node])
+    if refusal is not None:
+        return Explanation(refusal.plugin, ", ".join(refusal.reason.texts))
+    status = decision.diagnosis.pre_filter or decision.diagnosis.left_out
+    return None if status is None else Explanation(status.plugin, status.message)
 
 
 def _by_weight(factors: Mapping[str, Factors], evidence: WeightEvidence, framework: Framework) -> Explanation:
