@@ -36,6 +36,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.bench:bench",
         "Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf.",
     ),
+    "compare": (
+        "moorage.cli.commands.compare:compare",
+        "Compare configurations on the same workload: who waits longer, and which plugin moved which pod.",
+    ),
     "decide": (
         "moorage.cli.commands.decide:decide",
         "Show where the scheduler would place pods in a cluster, with every score and every refusal.",

@@ -126,3 +126,22 @@ ScriptFile = Annotated[
         "cordon, drain, fail, recover, add, remove.",
     ),
 ]
+
+Until = Annotated[
+    Duration | None,
+    typer.Option(
+        parser=duration,
+        metavar="DURATION",
+        help="End at this time.  [default: when nothing is going to change any more]",
+    ),
+]
+
+Restart = Annotated[
+    bool,
+    typer.Option(
+        "--restart/--no-restart",
+        help="Create pods again that were preempted, drained or lost with their node.",
+    ),
+]
+
+Seed = Annotated[int, typer.Option(help="The same seed gives the same results.")]

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from moorage.cli.durations import duration
 from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scenario_flags import (
     DEFAULT_DURATION,
@@ -25,16 +24,18 @@ from moorage.cli.scenario_flags import (
     PodCpu,
     PodMemory,
     Priorities,
+    Restart,
     ScriptFile,
+    Seed,
     Shapes,
     SkipBad,
     TraceFormatFlag,
     TraceUnit,
+    Until,
     WorkloadFiles,
     ZoneCount,
 )
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
-from moorage.config.duration import Duration
 from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT
 
 
@@ -63,22 +64,9 @@ def simulate(
     pod_memory: PodMemory = DEFAULT_POD_MEMORY,
     priorities: Priorities = "0",
     script: ScriptFile = None,
-    until: Annotated[
-        Duration | None,
-        typer.Option(
-            parser=duration,
-            metavar="DURATION",
-            help="End at this time.  [default: when nothing is going to change any more]",
-        ),
-    ] = None,
-    restart: Annotated[
-        bool,
-        typer.Option(
-            "--restart/--no-restart",
-            help="Create pods again that were preempted, drained or lost with their node.",
-        ),
-    ] = True,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same results.")] = 0,
+    until: Until = None,
+    restart: Restart = True,
+    seed: Seed = 0,
     config: Annotated[
         Path | None, typer.Option(help="A KubeSchedulerConfiguration; the default one without.")
     ] = None,
