@@ -11,6 +11,7 @@ from moorage.api.base import Object
 from moorage.api.node import ContainerImage, Node, Taint
 from moorage.comparison.attribution import Cause
 from moorage.emulation.kubernetes_version import V1_36, V1_37
+from moorage.sim.admission import Admission
 from moorage.simulation.script import ScriptEvent
 from tests.comparison.comparing import SPREADING, difference, fit, moves, settings, without
 from tests.simulation.simulating import arrivals, manifest, nodes
@@ -190,3 +191,40 @@ def test_equal_configurations_have_no_differences() -> None:
     assert found.is_empty
     assert (found.moved, found.nodes, found.first_difference) == (0, [], None)
     assert found.unmoved == 13 + 2  # Two pods are preempted, and created again.
+
+
+def test_a_plugin_reads_objects_that_only_its_own_configuration_follows() -> None:
+    names = ("VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits")
+    other = fit(LEAST)
+    other["plugins"]["multiPoint"] = {"disabled": [{"name": each} for each in names]}
+    affinity = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["small-0"]}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "local"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "claimRef": {"namespace": "default", "name": "data"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [affinity]}]}},
+        },
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "data",
+            "namespace": "default",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"volumeName": "local"},
+    }
+    located = [(volume, "test"), (claim, "test")]
+    cluster = [*large_and_small(), *Admission(located).objects(located)]
+    pod = manifest("a", "1", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
+    found = difference(cluster, arrivals(pod), settings(fit(LEAST)), settings(other))
+    move = moves(found)["a"]
+    assert (move.former_node, move.node, move.by.instead) == ("small-0", "large-0", "small-0")
+    assert (move.by.cause, move.by.plugin) == (Cause.CONFIGURATION, "VolumeBinding")
+    assert move.by.reason.startswith(
+        "does not reject the node any more: node(s) didn't match PersistentVolume"
+    )
