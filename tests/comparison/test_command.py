@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,7 +65,7 @@ def test_results_and_page_are_the_same_bytes_again(tmp_path: Path) -> None:
     result = json.loads(shown[0])
     assert (result["apiVersion"], result["kind"]) == ("moorage.io/v1alpha1", "Comparison")
     assert result["complete"] is True
-    assert [each["name"] for each in result["runs"]] == ["default", MOST]
+    assert [each["name"] for each in result["runs"]] == ["default", "most-allocated.yaml"]
     (difference,) = result["differences"]
     assert (
         difference["moved"] == len(difference["moves"]) == sum(each["pods"] for each in difference["movers"])
@@ -86,6 +87,16 @@ def test_versions_and_the_same_configuration_again_have_names_of_their_own() -> 
     assert lines[1].split() == ["Kubernetes", "v1.36", "v1.37", "v1.37"]
     same = "beside default@1.36: no differences; all pods are on the same nodes, and waited as long"
     assert lines[-3:] == [f"default {same}", "", f"default (2) {same}"]
+
+
+def test_files_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
+    files = [tmp_path / folder / "config.yaml" for folder in ("one", "two")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(Path(MOST).read_text())
+    result = json.loads(run(*map(str, files), *SCENARIO, "-o", "json").stdout)
+    assert [each["name"] for each in result["runs"]] == [str(file) for file in files]
+    assert result["differences"][0]["moves"] == []
 
 
 def test_lines_that_are_skipped_are_counted_once(tmp_path: Path) -> None:
@@ -125,6 +136,14 @@ def _lines(first: int, end: int) -> str:
     return "".join(
         json.dumps({"arrival": 60 * each, "duration": 30, "cpu": "1"}) + "\n" for each in range(first, end)
     )
+
+
+def test_the_document_shows_what_is_really_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "comparing.md").read_text()
+    shown = re.search(r"```console\n\$ moorage compare (.*)\n```\n```text\n([^`]*)```", page)
+    assert shown is not None
+    assert run(*shown[1].split()).stdout == shown[2]
 
 
 @pytest.mark.parametrize(

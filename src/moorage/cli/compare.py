@@ -86,11 +86,14 @@ class CompareOptions:
 
 
 def _names(texts: list[str]) -> Iterator[str]:
-    """The names of configurations; one that is given again gets a number."""
+    """Names of configurations, without folders if that tells them apart; the same again gets a number."""
+    files = {text: Path(text).name for text in texts}
+    is_enough = len(set(files.values())) == len(files)
     given: Counter[str] = Counter()
     for text in texts:
         given[text] += 1
-        yield text if given[text] == 1 else f"{text} ({given[text]})"
+        name = files[text] if is_enough else text
+        yield name if given[text] == 1 else f"{name} ({given[text]})"
 
 
 def show_comparison(options: CompareOptions, *, as_json: bool, report: Path | None) -> None:

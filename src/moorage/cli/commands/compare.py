@@ -40,7 +40,7 @@ def compare(
     configurations: Annotated[
         list[str],
         typer.Argument(
-            metavar="CONFIGURATION...",
+            metavar="CONFIGURATION",
             help="Files with a KubeSchedulerConfiguration, or `default`; FILE@1.36 or FILE@1.37: as in that "
             "version of Kubernetes. The others are compared with the first.",
         ),
