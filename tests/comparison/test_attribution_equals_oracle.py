@@ -85,6 +85,7 @@ def _check(found: RunDifference, pod: str, former: Decision, here: Decision) -> 
     if move.by.cause is not Cause.CONFIGURATION or not move.by.scores:
         return
     assert move.by.instead in former.best()
+    assert move.by.instead == move.former_node or not was_accepted[move.former_node]
     changes = {
         plugin: _lead(here, plugin, move.node, move.by.instead)
         - _lead(former, plugin, move.node, move.by.instead)

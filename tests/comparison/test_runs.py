@@ -183,6 +183,20 @@ def test_members_of_groups_are_moved_as_a_whole() -> None:
     assert [(each.cause, each.plugin, each.pods) for each in found.movers] == [(Cause.GROUP, "", 4)]
 
 
+def test_feature_gates_of_one_configuration_have_no_effect_on_the_other() -> None:
+    """The node has room for two pods of a gang that needs three."""
+    version = V1_37.with_gates({"GenericWorkload": True})
+    source = ScenarioSource(
+        shapes=[NodeShape("node", 1, resources={"cpu": "2", "memory": "4Gi"})],
+        workload=[EXAMPLES / "groups" / "gang.yaml"],
+    )
+    scenario = read_scenario(source, version)
+    both = settings({}, until_seconds=30.0), settings({}, version, until_seconds=30.0)
+    variants = [Variant(name, each, scenario) for name, each in zip("ab", both, strict=True)]
+    (found,) = compare_runs(variants, lambda simulation: None).comparison.differences
+    assert (len(found.bound_only_before), found.bound_only_here, found.unmoved) == (2, [], 0)
+
+
 def test_tables_have_no_more_rows_than_wanted_and_say_how_many_are_left_out() -> None:
     workload = arrivals(
         *(manifest(f"pod-{each}", "1", at=f"{each}s") for each in range(3)), manifest("large", "20")
