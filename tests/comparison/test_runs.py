@@ -193,8 +193,10 @@ def test_feature_gates_of_one_configuration_have_no_effect_on_the_other() -> Non
     scenario = read_scenario(source, version)
     both = settings({}, until_seconds=30.0), settings({}, version, until_seconds=30.0)
     variants = [Variant(name, each, scenario) for name, each in zip("ab", both, strict=True)]
-    (found,) = compare_runs(variants, lambda simulation: None).comparison.differences
+    comparison, runs = compare_runs(variants, lambda simulation: None)
+    (found,) = comparison.differences
     assert (len(found.bound_only_before), found.bound_only_here, found.unmoved) == (2, [], 0)
+    assert runs["b"].result == run_simulation(scenario, both[1]).result
 
 
 def test_tables_have_no_more_rows_than_wanted_and_say_how_many_are_left_out() -> None:
