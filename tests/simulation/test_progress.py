@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 from moorage.cli.simulation_progress import SimulationProgress
+from moorage.simulation.simulator import Simulation
 
 
 def test_with_a_number_of_pods_there_is_an_estimate() -> None:
@@ -27,3 +31,11 @@ def test_without_either_it_says_what_is_known() -> None:
     progress = SimulationProgress("test", 0)
     assert progress.share(500, 900.0) is None
     assert progress.text(500, 900.0, 30.0) == "500 pods, simulated 15m0s, how many are to come is not known"
+
+
+def test_several_runs_count_together() -> None:
+    progress = SimulationProgress("test", 400, 3600.0, runs=2)
+    first, second = (cast(Simulation, SimpleNamespace(arrived=200, seconds=3600.0)) for _ in range(2))
+    progress.update(first)
+    progress.update(second)
+    assert progress.share(400, 1800.0) == 0.75

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from moorage.comparison.tables import Table, figures_of, pending_of, summary_of,
 from moorage.framework.loading.registry import RegistryError
 from moorage.simulation.scenario import Scenario, read_scenario
 from moorage.simulation.settings import load_settings
-from moorage.simulation.trace import BadLine
+from moorage.simulation.traces.source import BadLine
 
 _COMMAND: Final = "moorage compare"
 _DEFAULT: Final = "default"
@@ -35,7 +34,8 @@ _DEFAULT: Final = "default"
 _VERSION: Final = re.compile(r"(?P<file>.+)@(?P<version>v?\d+\.\d+)")
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
-_INTERRUPTED: Final = 128 + signal.SIGINT
+_SIGNALLED: Final = 128
+"""Exit status, to which the number of a signal is added: it was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def show_comparison(options: CompareOptions, *, as_json: bool, report: Path | No
     try:
         variants = options.variants(_once(skipped.add) if options.scenario.skips_bad else None)
         count = sum(each.scenario.pod_count for each in variants)
-        with SimulationProgress(_COMMAND, count) as progress:
+        with SimulationProgress(_COMMAND, count, options.until_seconds, len(variants)) as progress:
             compared = compare_runs(variants, progress.update, interruptible=True, top=options.top)
         if report is not None:
             write_file(report, comparison_report(compared))
@@ -116,9 +116,9 @@ def show_comparison(options: CompareOptions, *, as_json: bool, report: Path | No
         typer.echo(msgspec.json.format(msgspec.json.encode(comparison)).decode())
     else:
         typer.echo("\n\n".join(_shown(comparison, options.top)))
-    if not comparison.complete:
+    if compared.interrupted_by is not None:
         typer.echo(f"{_COMMAND}: interrupted; only runs that have ended are compared", err=True)
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(_SIGNALLED + compared.interrupted_by)
 
 
 def _once(add: Callable[[str], None]) -> BadLine:

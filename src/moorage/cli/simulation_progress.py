@@ -1,4 +1,4 @@
-"""How far a simulation is, while it runs."""
+"""How far a simulation is, or several one after another, while they run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ _MIN_SHARE: Final = 0.01
 class SimulationProgress:
     """Shows how far a simulation is, on standard error: a bar on a terminal, lines otherwise."""
 
-    def __init__(self, command: str, total: int, until_seconds: float | None = None) -> None:
-        """total: the number of pods that arrive; 0 if it is not known.
+    def __init__(self, command: str, total: int, until_seconds: float | None = None, runs: int = 1) -> None:
+        """total: the number of pods that arrive in all runs; 0 if it is not known.
 
-        until_seconds: when the simulation ends; None: when nothing is going to change any more.
+        until_seconds: when a simulation ends; None: when nothing is going to change any more.
+        runs: the number of simulations.
         """
         self._command = command
         self._total = total
         self._until_seconds = until_seconds
+        self._runs = runs
+        self._run: Simulation | None = None
+        self._ended_runs = 0
+        self._arrived_before = 0
+        """Number of pods that have arrived in runs that have ended."""
         self._began_at = self._shown_at = monotonic()
         console = Console(stderr=True)
         self._bars: Bars | None = None
@@ -51,12 +57,18 @@ class SimulationProgress:
 
     def update(self, simulation: Simulation) -> None:
         """One more pod has arrived, or has ended."""
+        if simulation is not self._run:
+            if self._run is not None:
+                self._ended_runs += 1
+                self._arrived_before += self._run.arrived
+            self._run = simulation
         now = monotonic()
         if now - self._shown_at < (_LOG_SECONDS if self._bars is None else _BAR_SECONDS):
             return
         self._shown_at = now
-        share = self.share(simulation.arrived, simulation.seconds)
-        text = self.text(simulation.arrived, simulation.seconds, now - self._began_at)
+        arrived = self._arrived_before + simulation.arrived
+        share = self.share(arrived, simulation.seconds)
+        text = self.text(arrived, simulation.seconds, now - self._began_at)
         if self._bars is not None:
             self._bars.update(self._task, completed=share or 0.0, description=text)
         else:
@@ -65,7 +77,7 @@ class SimulationProgress:
     def share(self, arrived: int, seconds: float) -> float | None:
         """The share of the work that is done, of pods or of time; None if that cannot be said."""
         if self._until_seconds:
-            return min(seconds / self._until_seconds, 1.0)
+            return (self._ended_runs + min(seconds / self._until_seconds, 1.0)) / self._runs
         return arrived / self._total if arrived < self._total else None
 
     def text(self, arrived: int, seconds: float, elapsed_seconds: float) -> str:

@@ -11,7 +11,7 @@ from moorage.comparison.differences import bound_only_in, movers_of, moves_of, u
 from moorage.comparison.node_use import node_changes
 from moorage.comparison.observers import MoveObserver, RunObserver
 from moorage.comparison.results import ComparedRun, Comparison, RunDifference
-from moorage.simulation.run import Arrived, SimulationRun, run_simulation
+from moorage.simulation.run import Progressed, SimulationRun, run_simulation
 from moorage.simulation.scenario import Scenario
 from moorage.simulation.settings import Settings
 
@@ -34,15 +34,20 @@ class ComparedRuns(NamedTuple):
     comparison: Comparison
     runs: dict[str, SimulationRun]
 
+    @property
+    def interrupted_by(self) -> int | None:
+        """The signal that ended a run, and left out those after it."""
+        return next((run.interrupted_by for run in self.runs.values() if run.interrupted_by), None)
+
 
 def compare_runs(
-    variants: Sequence[Variant], arrived: Arrived, *, interruptible: bool = False, top: int = TOP
+    variants: Sequence[Variant], progressed: Progressed, *, interruptible: bool = False, top: int = TOP
 ) -> ComparedRuns:
     """Simulate variants that have names of their own and the same seed, and compare each with the first.
 
-    interruptible: whether SIGINT ends the run that goes on, and leaves out those after it.
+    interruptible: whether SIGINT and SIGTERM end the run that goes on, and leave out those after it.
     """
-    simulate = partial(run_simulation, arrived=arrived, interruptible=interruptible)
+    simulate = partial(run_simulation, progressed=progressed, interruptible=interruptible)
     first, *others = variants
     former = _FirstRun(first, simulate)
     runs, differences = {first.name: former.run}, []
