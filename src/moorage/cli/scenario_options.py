@@ -54,6 +54,7 @@ class ScenarioOptions:
     skips_bad: bool
     generated: GeneratedPods
     script: Path | None
+    controllers: bool = False
 
     def source(self) -> ScenarioSource:
         """What is to be read; InputError if an option cannot be."""
@@ -64,6 +65,7 @@ class ScenarioOptions:
             self.workload,
             self.generated.generator(),
             self.script,
+            self.controllers,
         )
 
 

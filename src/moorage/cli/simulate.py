@@ -82,6 +82,8 @@ def show_simulation(
         typer.echo(f"{_COMMAND}: {error}", err=True)
         raise typer.Exit(_UNREADABLE) from None
     skipped.show_count()
+    for note in run.notes:
+        typer.echo(f"{_COMMAND}: {note}", err=True)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(result)).decode())
     else:

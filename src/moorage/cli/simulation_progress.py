@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 
 from moorage.config.duration import Duration
-from moorage.simulation.simulator import Simulation
+from moorage.simulation.run import RunningSimulation
 
 _BAR_SECONDS: Final = 0.5
 """Update interval of the progress, in seconds."""
@@ -50,7 +50,7 @@ class SimulationProgress:
         if self._bars is not None:
             self._bars.stop()
 
-    def update(self, simulation: Simulation) -> None:
+    def update(self, simulation: RunningSimulation) -> None:
         """One more pod has arrived."""
         self._arrived += 1
         now = monotonic()

@@ -6,16 +6,34 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from moorage.simulation.records import NodeRecord
+from moorage.laptop_cluster import attribute
+from moorage.simulation.records import NodeRecord, Records
 from moorage.simulation.results import SimulationResult, result_of
 from moorage.simulation.scenario import Scenario
 from moorage.simulation.settings import Settings
 from moorage.simulation.simulator import Simulation
 from moorage.simulation.virtual_loop import run_in_virtual_time
 
-Arrived = Callable[[Simulation], None]
+
+class RunningSimulation(Protocol):
+    """A simulation, with controllers or without."""
+
+    records: Records
+    is_complete: bool
+    notes: list[str]
+    """What was left out of the cluster, one line each."""
+
+    @property
+    def seconds(self) -> float:
+        """Virtual time since the start, in seconds."""
+
+    async def run(self) -> None:
+        """Run to the end; when cancelled, what is known until then is kept."""
+
+
+Arrived = Callable[[RunningSimulation], None]
 """Called after each pod of the workload."""
 
 
@@ -24,9 +42,11 @@ class SimulationRun(NamedTuple):
 
     result: SimulationResult
     nodes: Sequence[NodeRecord]
+    notes: Sequence[str] = ()
+    """What was left out of the cluster, one line each."""
 
 
-def _arrived(simulation: Simulation) -> None:
+def _arrived(simulation: RunningSimulation) -> None:
     """Shows no progress."""
 
 
@@ -40,16 +60,21 @@ def run_simulation(
     return run_in_virtual_time(_run(scenario, settings, arrived, interruptible))
 
 
+def _new_simulation(scenario: Scenario, settings: Settings, arrived: Callable[[], None]) -> RunningSimulation:
+    workload = scenario.workload(settings.seed)
+    if scenario.controlled is None:
+        return Simulation(scenario.cluster, workload, settings, scenario.script, arrived)
+    controlled = attribute("simulating.simulation", "ControlledSimulation")
+    simulation: RunningSimulation = controlled(
+        scenario.controlled, workload, settings, scenario.script, arrived
+    )
+    return simulation
+
+
 async def _run(
     scenario: Scenario, settings: Settings, arrived: Arrived, interruptible: bool
 ) -> SimulationRun:
-    simulation = Simulation(
-        scenario.cluster,
-        scenario.workload(settings.seed),
-        settings,
-        scenario.script,
-        lambda: arrived(simulation),
-    )
+    simulation = _new_simulation(scenario, settings, lambda: arrived(simulation))
     running = asyncio.create_task(simulation.run())
     loop = asyncio.get_running_loop()
     if interruptible:
@@ -58,5 +83,5 @@ async def _run(
         await running
     if interruptible:
         loop.remove_signal_handler(signal.SIGINT)
-    records = simulation.records
-    return SimulationRun(result_of(records, settings.seed, is_complete=simulation.is_complete), records.nodes)
+    result = result_of(simulation.records, settings.seed, is_complete=simulation.is_complete)
+    return SimulationRun(result, simulation.records.nodes, simulation.notes)

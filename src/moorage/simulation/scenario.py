@@ -12,11 +12,13 @@ from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.decode import InputError
-from moorage.api.files import Located, load_manifests
+from moorage.api.files import Located, completed, load_manifests
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
+from moorage.scheduler.encoding import plain
 from moorage.sim.admission import Admission
+from moorage.simulation.controlled import ControlledObjects, controlled_objects
 from moorage.simulation.generator import Generator
 from moorage.simulation.script import ScriptEvent, read_script
 from moorage.simulation.shapes import NodeShape, nodes_of
@@ -24,15 +26,6 @@ from moorage.simulation.trace import BadLine, read_trace
 from moorage.simulation.workload import Arrival, arrivals_of, others_of
 
 _TRACE_SUFFIXES: Final = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
-_OWNERS: Final = (
-    "Deployment",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-    "DaemonSet",
-    "Job",
-    "CronJob",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +39,8 @@ class Scenario:
     pod_count: int = 0
     """The number of pods that arrive; 0 if it is not known."""
     script: Sequence[ScriptEvent] = ()
+    controlled: ControlledObjects | None = None
+    """What an API server with controllers begins with; None: there are no controllers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +54,8 @@ class ScenarioSource:
     """Manifests, or one trace."""
     generated: Generator | None = None
     script: Path | None = None
+    controllers: bool = False
+    """Whether controllers run although the workload has nothing for them."""
 
 
 def read_scenario(
@@ -72,31 +69,31 @@ def read_scenario(
     traces = [path for path in source.workload if path.name.endswith(_TRACE_SUFFIXES)]
     others = [path for path in source.workload if path not in traces]
     wanted = [located for path in others for located in load_manifests(path)]
-    for located in wanted:
-        _refuse_owner(located)
+    controlled = _controlled(source, manifests, wanted)
     admission = Admission([*manifests, *wanted], version.features)
-    asked = admission.objects(wanted)
+    asked = admission.objects(wanted, keeps_whole=controlled is not None)
     cluster = [*nodes_of(source.shapes), *admission.objects(manifests), *others_of(asked)]
     if not any(isinstance(each, Node) for each in cluster):
         raise InputError("", "there are no nodes; give --nodes, --shape or --from")
     arrivals, generated = arrivals_of(asked), source.generated
-    sources = [bool(arrivals), bool(traces), generated is not None]
+    sources = [bool(arrivals or (controlled and controlled.owners)), bool(traces), generated is not None]
     is_pending = any(isinstance(each, Pod) and not each.spec.node_name for each in cluster)
     if sum(sources) > 1 or len(traces) > 1:
         raise InputError("", "give one workload: manifests, one trace, or --generate")
-    if not any(sources) and not is_pending:
+    if not any(sources) and not is_pending and controlled is None:
         raise InputError("", "there are no pods to schedule; give --workload or --generate")
     script = [] if source.script is None else read_script(source.script)
     if traces:
-        return Scenario(cluster, lambda seed: read_trace(traces[0], skipped), 0, script)
+        return Scenario(cluster, lambda seed: read_trace(traces[0], skipped), 0, script, controlled)
     if generated is not None:
-        return Scenario(cluster, generated.arrivals, generated.count, script)
-    return Scenario(cluster, lambda seed: arrivals, len(arrivals), script)
+        return Scenario(cluster, generated.arrivals, generated.count, script, controlled)
+    count = 0 if controlled is not None else len(arrivals)
+    return Scenario(cluster, lambda seed: arrivals, count, script, controlled)
 
 
-def _refuse_owner(located: Located) -> None:
-    """InputError for an object that is made into pods by a controller: there is none in a simulation."""
-    manifest, where = located
-    kind = manifest.get("kind") if isinstance(manifest, dict) else None
-    if kind in _OWNERS:
-        raise InputError(where, f"{kind}: there are no controllers in a simulation; give its pods")
+def _controlled(
+    source: ScenarioSource, manifests: Sequence[Located], wanted: Sequence[Located]
+) -> ControlledObjects | None:
+    nodes = [plain(node) for node in nodes_of(source.shapes)]
+    dump = [completed(manifest, number, where) for number, (manifest, where) in enumerate(manifests)]
+    return controlled_objects([*nodes, *dump], wanted, source.controllers)

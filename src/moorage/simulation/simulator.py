@@ -31,7 +31,7 @@ from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.object_store import ObjectStore
 from moorage.sim.store_client import StoreClient, StoreInformer
 from moorage.simulation.kubelets import Kubelets
-from moorage.simulation.node_events import NodeEvents
+from moorage.simulation.node_events import NodeEvents, StoredNodes
 from moorage.simulation.records import Outcome, Records
 from moorage.simulation.script import ScriptEvent
 from moorage.simulation.settings import Settings
@@ -45,7 +45,7 @@ _PREEMPTED: Final = "PreemptionByScheduler"
 _DISRUPTED: Final = "DisruptionTarget"
 
 
-class _Attempts(Observer):
+class Attempts(Observer):
     """Notes failed attempts."""
 
     def __init__(self, records: Records) -> None:
@@ -76,11 +76,13 @@ class Simulation:
         self._arrived = arrived
         self._clock = VirtualLoopClock()
         self.records = Records(self._clock.now)
+        self.notes: list[str] = []
+        """What was left out of the cluster: nothing."""
         self.is_complete = False
         """Whether it has run to its end."""
         self._store = ObjectStore(self._clock.utc_now)
         self._kubelets = Kubelets(self._store, self._clock, self._duration_of)
-        self._node_events = NodeEvents(self._store)
+        self._node_events = NodeEvents(StoredNodes(self._store))
         self._arrivals: dict[str, Arrival] = {}
         """The arrivals of pods that are there, by uid."""
         self._has_changed = asyncio.Event()
@@ -119,7 +121,7 @@ class Simulation:
             self._clock,
             Random(settings.seed),
             _HOST,
-            observer=_Attempts(self.records),
+            observer=Attempts(self.records),
             new_informer=StoreInformer,
             version=settings.version,
             snapshot_refresh_seconds=None,
@@ -212,7 +214,7 @@ class Simulation:
 
     def _deleted(self, pod: Pod) -> None:
         is_completed = self._kubelets.has_completed(pod)
-        self.records.ended(pod, Outcome.COMPLETED if is_completed else _outcome_of_deleted(pod))
+        self.records.ended(pod, Outcome.COMPLETED if is_completed else outcome_of_deleted(pod))
         arrival = self._arrivals.pop(pod.uid, None)
         if arrival is not None and not is_completed and self._settings.restarts_pods:
             self._clock.call_later(0.0, partial(self._create_again, arrival))
@@ -232,7 +234,7 @@ def _new(pod: Pod, name: str) -> Pod:
     return replace(pod, metadata=meta, status=PodStatus())
 
 
-def _outcome_of_deleted(pod: Pod) -> Outcome:
+def outcome_of_deleted(pod: Pod) -> Outcome:
     """Why a pod was deleted, by its conditions."""
     reasons = [each.reason for each in pod.status.conditions if each.type == _DISRUPTED]
     return Outcome.PREEMPTED if _PREEMPTED in reasons else Outcome.EVICTED

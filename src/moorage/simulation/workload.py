@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,15 +57,20 @@ def duration_of(pod: Pod) -> float | None:
 
 
 def _seconds(pod: Pod, annotation: str) -> float | None:
-    text = pod.metadata.annotations.get(annotation)
+    return seconds_of(pod.metadata.annotations, annotation, f"pod {pod.key}")
+
+
+def seconds_of(annotations: Mapping[str, str], annotation: str, where: str) -> float | None:
+    """A time that an annotation says, in seconds; None without it; InputErrors name `where`."""
+    text = annotations.get(annotation)
     if text is None:
         return None
     try:
-        seconds = float(parse_duration(text))
+        seconds = float(parse_duration(str(text)))
     except ValueError as error:
-        raise InputError(f"pod {pod.key}", f"annotation {annotation}: {error}") from None
+        raise InputError(where, f"annotation {annotation}: {error}") from None
     if seconds < 0:
-        raise InputError(f"pod {pod.key}", f"annotation {annotation}: {text} is negative")
+        raise InputError(where, f"annotation {annotation}: {text} is negative")
     return seconds
 
 

@@ -16,6 +16,7 @@ from moorage.cli.scenario_flags import (
     DEFAULT_POD_CPU,
     DEFAULT_POD_MEMORY,
     ClusterFiles,
+    Controllers,
     GeneratedCount,
     MeanDuration,
     MeanInterval,
@@ -58,6 +59,7 @@ def simulate(
     pod_memory: PodMemory = DEFAULT_POD_MEMORY,
     priorities: Priorities = "0",
     script: ScriptFile = None,
+    controllers: Controllers = False,
     until: Annotated[
         Duration | None,
         typer.Option(
@@ -112,6 +114,7 @@ def simulate(
                     generate, float(mean_interval), float(mean_duration), pod_cpu, pod_memory, priorities
                 ),
                 script,
+                controllers,
             ),
             None if until is None else float(until),
             restart,
