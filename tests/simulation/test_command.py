@@ -121,7 +121,7 @@ spec:
     [
         (["--generate", "5"], "there are no nodes; give --nodes, --shape or --from"),
         (["--nodes", "5"], "there are no pods to schedule; give --workload or --generate"),
-        (["--nodes", "1", "--generate", "1", "--pod-cpu", "much"], "generated pods: "),
+        (["--nodes", "1", "--generate", "1", "--pod-cpu", "much"], "--pod-cpu: "),
         (
             ["--nodes", "1", "--generate", "1", "--priorities", "high"],
             "--priorities: high: expected integers",

@@ -238,7 +238,7 @@ def test_without_owners_controllers_change_nothing(files: Files) -> None:
 
 def test_controllers_go_on_with_the_objects_of_a_dump(files: Files) -> None:
     def stored(obj: Any, name: str, by: Any = None, **status: Any) -> Any:
-        meta = {
+        meta: dict[str, Any] = {
             "name": name,
             "namespace": "shop",
             "uid": f"uid-{name}",

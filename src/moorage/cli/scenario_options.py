@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from moorage.api.decode import InputError
+from moorage.api.quantity import parse_quantity
+from moorage.cli.generator_flags import DEFAULT_BURST_SIZE, DEFAULT_GANG_SIZE
 from moorage.simulation.generator import Generator
+from moorage.simulation.random_times import Arrivals, Durations
 from moorage.simulation.scenario import ScenarioSource
 from moorage.simulation.shapes import NodeShape, parse_shape
+from moorage.simulation.weighted import Choices, parse_choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +28,51 @@ class GeneratedPods:
     cpu: str
     memory: str
     priorities: str
+    arrival_process: Arrivals = Arrivals.POISSON
+    burst_size: int = DEFAULT_BURST_SIZE
+    durations: Durations = Durations.LOGNORMAL
+    resources: Sequence[str] = ()
+    gang_share: float = 0.0
+    gang_size: int = DEFAULT_GANG_SIZE
 
     def generator(self) -> Generator | None:
         """What is generated; None if nothing is; InputError if an option cannot be read."""
         if not self.count:
             return None
-        try:
-            priorities = [int(each) for each in self.priorities.split(",")]
-        except ValueError:
-            raise InputError("--priorities", f"{self.priorities}: expected integers") from None
         return Generator(
             self.count,
             self.interval_seconds,
             self.duration_seconds,
-            self.cpu.split(","),
-            self.memory.split(","),
-            priorities,
+            parse_choices(self.cpu, "--pod-cpu", _amount),
+            parse_choices(self.memory, "--pod-memory", _amount),
+            parse_choices(self.priorities, "--priorities", _priority),
+            self.arrival_process,
+            self.burst_size,
+            self.durations,
+            dict(map(_resource, self.resources)),
+            self.gang_share,
+            self.gang_size,
         )
+
+
+def _amount(text: str) -> str:
+    if parse_quantity(text) < 0:
+        raise ValueError(f"{text} is negative")
+    return text
+
+
+def _priority(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text}: expected integers") from None
+
+
+def _resource(text: str) -> tuple[str, Choices[str]]:
+    name, equals, amounts = text.partition("=")
+    if not equals or "/" not in name:
+        raise InputError("--pod-resource", f"{text}: expected NAME=AMOUNTS, as nvidia.com/gpu=0:6,1:3")
+    return name, parse_choices(amounts, f"--pod-resource {name}", _amount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +98,7 @@ class ScenarioOptions:
             self.workload,
             self.generated.generator(),
             self.script,
-            self.controllers,
+            controllers=self.controllers,
         )
 
 

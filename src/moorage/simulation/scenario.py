@@ -83,6 +83,8 @@ def read_scenario(
     if not any(sources) and not is_pending and controlled is None:
         raise InputError("", "there are no pods to schedule; give --workload or --generate")
     script = [] if source.script is None else read_script(source.script)
+    if generated is not None and generated.gang_share and not version.features.generic_workload:
+        raise InputError("--gangs", "needs --emulated-version 1.37 --feature-gates GenericWorkload=true")
     if traces:
         return Scenario(cluster, lambda seed: read_trace(traces[0], skipped), 0, script, controlled)
     if generated is not None:

@@ -22,7 +22,7 @@ from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod, PodStatus
 from moorage.client.informer import EventType
-from moorage.client.kinds import KINDS_BY_NAME, NODE, POD
+from moorage.client.kinds import KINDS_BY_NAME, NODE, POD, POD_GROUP
 from moorage.http.errors import RequestError
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, nothing_began
@@ -179,8 +179,10 @@ class Simulation:
 
     def _create(self, arrival: Arrival) -> None:
         """Create a pod of the workload."""
-        pod = arrival.pod
+        pod, group = arrival.pod, arrival.group
         try:
+            if group is not None:
+                self._store.create(POD_GROUP, group.namespace, group)
             created = self._store.create(POD, pod.namespace, _new(pod, pod.name))
         except RequestError as error:
             raise InputError(f"pod {pod.key}", error.message) from None

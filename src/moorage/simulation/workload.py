@@ -9,6 +9,7 @@ from typing import Final
 from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import PodGroup
 from moorage.config.duration import parse_duration
 
 ARRIVAL: Final = "moorage.io/arrival"
@@ -25,6 +26,8 @@ class Arrival:
     pod: Pod
     duration_seconds: float | None = None
     """How long it runs once it is bound; None: until it is deleted."""
+    group: PodGroup | None = None
+    """A group that is created just before it; None: none is."""
 
 
 def in_order(arrivals: Iterable[Arrival]) -> Iterator[Arrival]:

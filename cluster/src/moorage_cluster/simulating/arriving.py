@@ -10,6 +10,8 @@ from moorage.api.as_sent import PodAsSent
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import PodGroup
+from moorage.client.kinds import POD_GROUP
 from moorage.scheduler.encoding import plain
 from moorage.simulation.controlled import ControlledObjects
 from moorage.simulation.settings import Settings
@@ -29,9 +31,24 @@ def manifest_of(arrival: Arrival) -> Manifest:
     if arrival.duration_seconds is not None:
         meta["annotations"] = {**meta["annotations"], DURATION: f"{arrival.duration_seconds:.3f}s"}
         spec["restartPolicy"] = "Never"
-    if (priority := spec.get("priority")) and not spec.get("priorityClassName"):
-        spec["priorityClassName"] = f"priority-{priority}".replace("--", "-minus-")
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": _with_class(spec)}
+
+
+def group_manifest_of(group: PodGroup) -> Manifest:
+    """A group of pods, as an API server takes it."""
+    meta = {"name": group.name, "namespace": group.namespace}
+    spec = {key: value for key, value in plain(group.spec).items() if value is not None}
+    policy = {"gang": {"minCount": spec["schedulingPolicy"]["gang"]["minCount"]}}
+    spec = _with_class({**spec, "schedulingPolicy": policy})
+    return {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.name, "metadata": meta, "spec": spec}
+
+
+def _with_class(spec: Manifest) -> Manifest:
+    """A spec with the name of a class, if its priority is but a number."""
+    priority = spec.get("priority")
+    if not priority or spec.get("priorityClassName"):
+        return spec
+    return {**spec, "priorityClassName": f"priority-{priority}".replace("--", "-minus-")}
 
 
 def _manifest(pod: Pod) -> Manifest:

@@ -16,7 +16,7 @@ from typing import Final
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
-from moorage.client.kinds import NAMESPACE, POD, PRIORITY_CLASS, Kind
+from moorage.client.kinds import NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, Kind
 from moorage.http.errors import RequestError
 from moorage.queue.scheduling_queue import Place, nothing_began
 from moorage.scheduler.scheduler import Scheduler
@@ -33,7 +33,7 @@ from moorage_cluster.dump import served_kinds
 from moorage_cluster.local import LocalCluster, LocalSettings
 from moorage_cluster.manifest_files import FileObject
 from moorage_cluster.nodes.settings import KubeletSettings
-from moorage_cluster.simulating.arriving import check_end, manifest_of, named_anew
+from moorage_cluster.simulating.arriving import check_end, group_manifest_of, manifest_of, named_anew
 from moorage_cluster.simulating.beginning import beginning, beginning_time, class_of, namespace_of
 from moorage_cluster.simulating.pod_following import PodFollowing
 from moorage_cluster.simulating.served_nodes import ServedNodes
@@ -196,6 +196,8 @@ class ControlledSimulation:
     async def _let_arrive(self) -> None:
         for arrival in in_order(self._workload):
             await self._until(arrival.at_seconds)
+            if arrival.group is not None:
+                await self._create(POD_GROUP, group_manifest_of(arrival.group), f"group {arrival.group.key}")
             await self._create_pod(manifest_of(arrival), f"pod {arrival.pod.key}")
             self._arrived()
 
@@ -243,16 +245,19 @@ class ControlledSimulation:
             raise InputError(owner.where, error.message) from None
 
     async def _create_pod(self, manifest: Manifest, where: str) -> None:
+        created = await self._create(POD, manifest, where)
+        self._manifests[created["metadata"]["uid"]] = manifest
+
+    async def _create(self, kind: Kind, manifest: Manifest, where: str) -> Manifest:
+        """Create a pod or a group, and what it refers to."""
         namespace, spec = manifest["metadata"]["namespace"], manifest["spec"]
         try:
             await self._need(NAMESPACE, namespace_of(namespace))
             if spec.get("priority") and spec.get("priorityClassName"):
                 await self._need(PRIORITY_CLASS, class_of(spec["priorityClassName"], spec["priority"]))
-            created = await self._local.client.create(POD, namespace, manifest)
+            return await self._local.client.create(kind, namespace, manifest)
         except RequestError as error:
             raise InputError(where, error.message) from None
-
-        self._manifests[created["metadata"]["uid"]] = manifest
 
     async def _need(self, kind: Kind, obj: Manifest) -> None:
         """Create an object, unless it is there."""

@@ -9,6 +9,16 @@ from typing import Annotated
 import typer
 
 from moorage.cli.durations import duration
+from moorage.cli.generator_flags import (
+    DEFAULT_BURST_SIZE,
+    DEFAULT_GANG_SIZE,
+    ArrivalProcess,
+    BurstSize,
+    DurationDistribution,
+    GangShare,
+    GangSize,
+    PodResources,
+)
 from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scenario_flags import (
     DEFAULT_DURATION,
@@ -34,6 +44,7 @@ from moorage.cli.scenario_flags import (
 )
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage.config.duration import Duration
+from moorage.simulation.random_times import Arrivals, Durations
 
 
 class Output(StrEnum):
@@ -58,6 +69,12 @@ def simulate(
     pod_cpu: PodCpu = DEFAULT_POD_CPU,
     pod_memory: PodMemory = DEFAULT_POD_MEMORY,
     priorities: Priorities = "0",
+    arrivals: ArrivalProcess = Arrivals.POISSON,
+    burst_size: BurstSize = DEFAULT_BURST_SIZE,
+    durations: DurationDistribution = Durations.LOGNORMAL,
+    pod_resource: PodResources = None,
+    gangs: GangShare = 0.0,
+    gang_size: GangSize = DEFAULT_GANG_SIZE,
     script: ScriptFile = None,
     controllers: Controllers = False,
     until: Annotated[
@@ -111,10 +128,21 @@ def simulate(
                 workload or [],
                 skip_bad,
                 GeneratedPods(
-                    generate, float(mean_interval), float(mean_duration), pod_cpu, pod_memory, priorities
+                    generate,
+                    float(mean_interval),
+                    float(mean_duration),
+                    pod_cpu,
+                    pod_memory,
+                    priorities,
+                    arrivals,
+                    burst_size,
+                    durations,
+                    pod_resource or (),
+                    gangs,
+                    gang_size,
                 ),
                 script,
-                controllers,
+                controllers=controllers,
             ),
             None if until is None else float(until),
             restart,
