@@ -119,7 +119,7 @@ spec:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--generate", "5"], "there are no nodes; give --nodes, --shape or --from"),
+        (["--generate", "5"], "there are no nodes; give --nodes, --shape, --from or --kubeconfig"),
         (["--nodes", "5"], "there are no pods to schedule; give --workload or --generate"),
         (["--nodes", "1", "--generate", "1", "--pod-cpu", "much"], "--pod-cpu: "),
         (

@@ -105,16 +105,6 @@ PodMemory = Annotated[
 
 Priorities = Annotated[str, typer.Option(help="Priorities to choose among.", rich_help_panel=_WORKLOAD)]
 
-Controllers = Annotated[
-    bool,
-    typer.Option(
-        "--controllers",
-        help="Run the controllers of Deployments, Jobs and so on for the objects of --from, too. They run "
-        "anyway if the workload has such objects.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-
 ScriptFile = Annotated[
     Path | None,
     typer.Option(

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
+import uvloop
 
 from moorage.api.decode import InputError
 from moorage.api.quantity import parse_quantity
 from moorage.cli.generator_flags import DEFAULT_BURST_SIZE, DEFAULT_GANG_SIZE
+from moorage.client.credentials import find_access
+from moorage.http.errors import KubeconfigError
 from moorage.simulation.generator import Generator
+from moorage.simulation.live import NO_LIVE, LiveCluster, read_live
 from moorage.simulation.random_times import Arrivals, Durations
 from moorage.simulation.scenario import ScenarioSource
+from moorage.simulation.settings import Settings
 from moorage.simulation.shapes import NodeShape, parse_shape
 from moorage.simulation.weighted import Choices, parse_choices
 
@@ -88,6 +93,21 @@ class ScenarioOptions:
     generated: GeneratedPods
     script: Path | None
     controllers: bool = False
+    kubeconfig: Path | None = None
+    """The kubeconfig of a live cluster; None: it is not named."""
+    context: str = ""
+
+    def live_cluster(self, settings: Settings) -> LiveCluster:
+        """What scheduling needs of the live cluster, if one is named; InputError if it cannot be read."""
+        if self.kubeconfig is None and not self.context:
+            return NO_LIVE
+        if self.cluster:
+            raise InputError("--from", "give a dump or a live cluster (--kubeconfig, --context), not both")
+        try:
+            access = find_access(self.kubeconfig, context=self.context)
+        except KubeconfigError as error:
+            raise InputError("", str(error)) from None
+        return uvloop.run(read_live(access, settings, has_new_pods=bool(self.workload)))
 
     def source(self) -> ScenarioSource:
         """What is to be read; InputError if an option cannot be."""

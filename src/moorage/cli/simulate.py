@@ -6,7 +6,7 @@ import csv
 import io
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +70,8 @@ def show_simulation(
     try:
         settings = options.settings()
         bad_line = skipped.add if options.scenario.skips_bad else None
-        scenario = read_scenario(options.scenario.source(), settings.version, bad_line)
+        source = replace(options.scenario.source(), live=options.scenario.live_cluster(settings))
+        scenario = read_scenario(source, settings.version, bad_line)
         with SimulationProgress(_COMMAND, scenario.pod_count) as progress:
             run = run_simulation(scenario, settings, progress.update, interruptible=True)
         result = run.result

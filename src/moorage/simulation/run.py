@@ -23,7 +23,7 @@ class RunningSimulation(Protocol):
     records: Records
     is_complete: bool
     notes: list[str]
-    """What was left out of the cluster, one line each."""
+    """What is missing in the cluster, one line each."""
 
     @property
     def seconds(self) -> float:
@@ -43,7 +43,7 @@ class SimulationRun(NamedTuple):
     result: SimulationResult
     nodes: Sequence[NodeRecord]
     notes: Sequence[str] = ()
-    """What was left out of the cluster, one line each."""
+    """What is missing in the cluster, one line each."""
 
 
 def _arrived(simulation: RunningSimulation) -> None:
@@ -84,4 +84,4 @@ async def _run(
     if interruptible:
         loop.remove_signal_handler(signal.SIGINT)
     result = result_of(simulation.records, settings.seed, is_complete=simulation.is_complete)
-    return SimulationRun(result, simulation.records.nodes, simulation.notes)
+    return SimulationRun(result, simulation.records.nodes, [*scenario.notes, *simulation.notes])

@@ -20,6 +20,7 @@ from moorage.scheduler.encoding import plain
 from moorage.sim.admission import Admission
 from moorage.simulation.controlled import ControlledObjects, controlled_objects
 from moorage.simulation.generator import Generator
+from moorage.simulation.live import NO_LIVE, LiveCluster
 from moorage.simulation.script import ScriptEvent, read_script
 from moorage.simulation.shapes import NodeShape, nodes_of
 from moorage.simulation.trace import BadLine, read_trace
@@ -41,6 +42,8 @@ class Scenario:
     script: Sequence[ScriptEvent] = ()
     controlled: ControlledObjects | None = None
     """What an API server with controllers begins with; None: there are no controllers."""
+    notes: Sequence[str] = ()
+    """What may not be read of a live cluster, one line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class ScenarioSource:
     script: Path | None = None
     controllers: bool = False
     """Whether controllers run although the workload has nothing for them."""
+    live: LiveCluster = NO_LIVE
+    """What was read of a live cluster."""
 
 
 def read_scenario(
@@ -70,11 +75,12 @@ def read_scenario(
     others = [path for path in source.workload if path not in traces]
     wanted = [located for path in others for located in load_manifests(path)]
     controlled = _controlled(source, manifests, wanted)
-    admission = Admission([*manifests, *wanted], version.features)
+    admission = Admission([*manifests, *source.live.admission, *wanted], version.features)
     asked = admission.objects(wanted, keeps_whole=controlled is not None)
-    cluster = [*nodes_of(source.shapes), *admission.objects(manifests), *others_of(asked)]
+    given = [*source.live.objects, *admission.objects(manifests)]
+    cluster = [*nodes_of(source.shapes), *given, *others_of(asked)]
     if not any(isinstance(each, Node) for each in cluster):
-        raise InputError("", "there are no nodes; give --nodes, --shape or --from")
+        raise InputError("", "there are no nodes; give --nodes, --shape, --from or --kubeconfig")
     arrivals, generated = arrivals_of(asked), source.generated
     sources = [bool(arrivals or (controlled and controlled.owners)), bool(traces), generated is not None]
     is_pending = any(isinstance(each, Pod) and not each.spec.node_name for each in cluster)
@@ -85,12 +91,13 @@ def read_scenario(
     script = [] if source.script is None else read_script(source.script)
     if generated is not None and generated.gang_share and not version.features.generic_workload:
         raise InputError("--gangs", "needs --emulated-version 1.37 --feature-gates GenericWorkload=true")
+    notes = source.live.notes
     if traces:
-        return Scenario(cluster, lambda seed: read_trace(traces[0], skipped), 0, script, controlled)
+        return Scenario(cluster, lambda seed: read_trace(traces[0], skipped), 0, script, controlled, notes)
     if generated is not None:
-        return Scenario(cluster, generated.arrivals, generated.count, script, controlled)
+        return Scenario(cluster, generated.arrivals, generated.count, script, controlled, notes)
     count = 0 if controlled is not None else len(arrivals)
-    return Scenario(cluster, lambda seed: arrivals, count, script, controlled)
+    return Scenario(cluster, lambda seed: arrivals, count, script, controlled, notes)
 
 
 def _controlled(
@@ -98,4 +105,9 @@ def _controlled(
 ) -> ControlledObjects | None:
     nodes = [plain(node) for node in nodes_of(source.shapes)]
     dump = [completed(manifest, number, where) for number, (manifest, where) in enumerate(manifests)]
-    return controlled_objects([*nodes, *dump], wanted, source.controllers)
+    controlled = controlled_objects([*nodes, *dump], wanted, source.controllers)
+    if controlled is not None and source.live.objects:
+        raise InputError(
+            "--kubeconfig", "controllers need whole objects; give a dump of the cluster with --from"
+        )
+    return controlled

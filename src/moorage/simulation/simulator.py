@@ -133,8 +133,10 @@ class Simulation:
         for item in self._cluster:
             if isinstance(item, Pod) and not item.spec.node_name:
                 pending.append(item)
-            elif not isinstance(item, Pod) or not item.finished:
+            elif not isinstance(item, Pod):
                 self._store.create(KINDS_BY_NAME[type(item).__name__], item.namespace, item)
+            elif not item.finished:
+                self._store.create(POD, item.namespace, _without_finalizers(item))
         for pod in pending:
             self._create(Arrival(0.0, pod, duration_of(pod)))
 
@@ -233,7 +235,14 @@ class Simulation:
 def _new(pod: Pod, name: str) -> Pod:
     """A pod to be created; without a name, one is generated from that of the pod."""
     meta = replace(pod.metadata, uid="", name=name, generate_name=f"{pod.name}-")
-    return replace(pod, metadata=meta, status=PodStatus())
+    return _without_finalizers(replace(pod, metadata=meta, status=PodStatus()))
+
+
+def _without_finalizers(pod: Pod) -> Pod:
+    """A pod that is gone when it has ended: there is no Job controller that would remove finalizers."""
+    if not pod.metadata.finalizers:
+        return pod
+    return replace(pod, metadata=replace(pod.metadata, finalizers=()))
 
 
 def outcome_of_deleted(pod: Pod) -> Outcome:

@@ -35,6 +35,7 @@ from moorage_cluster.manifest_files import FileObject
 from moorage_cluster.nodes.settings import KubeletSettings
 from moorage_cluster.simulating.arriving import check_end, group_manifest_of, manifest_of, named_anew
 from moorage_cluster.simulating.beginning import beginning, beginning_time, class_of, namespace_of
+from moorage_cluster.simulating.logging_once import once_per_message
 from moorage_cluster.simulating.pod_following import PodFollowing
 from moorage_cluster.simulating.served_nodes import ServedNodes
 
@@ -122,6 +123,10 @@ class ControlledSimulation:
 
     async def run(self) -> None:
         """Run to the end; when cancelled, what is known until then is kept."""
+        with once_per_message():
+            await self._run()
+
+    async def _run(self) -> None:
         self._local.server.store.listeners.append(self._pods.changed)
         tasks = [asyncio.create_task(each) for each in (self._local.run(), self._nodes.run(), self._begin())]
         try:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli.cluster_flags import Context, Controllers, Kubeconfig
 from moorage.cli.durations import duration
 from moorage.cli.generator_flags import (
     DEFAULT_BURST_SIZE,
@@ -26,7 +27,6 @@ from moorage.cli.scenario_flags import (
     DEFAULT_POD_CPU,
     DEFAULT_POD_MEMORY,
     ClusterFiles,
-    Controllers,
     GeneratedCount,
     MeanDuration,
     MeanInterval,
@@ -75,6 +75,8 @@ def simulate(
     pod_resource: PodResources = None,
     gangs: GangShare = 0.0,
     gang_size: GangSize = DEFAULT_GANG_SIZE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
     script: ScriptFile = None,
     controllers: Controllers = False,
     until: Annotated[
@@ -143,6 +145,8 @@ def simulate(
                 ),
                 script,
                 controllers=controllers,
+                kubeconfig=kubeconfig,
+                context=context,
             ),
             None if until is None else float(until),
             restart,
