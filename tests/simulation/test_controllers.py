@@ -316,6 +316,7 @@ def test_controllers_go_on_with_the_objects_of_a_dump(files: Files) -> None:
     ("change", "problem"),
     [
         ({"apiVersion": "apps/v2"}, "there is no Deployment in apps/v2"),
+        ({"spec": "large"}, "Deployment: spec: expected an object"),
         ({"spec": {"replica": 1}}, 'strict decoding error: unknown field "spec.replica"'),
         (
             {"metadata": {"name": "web", "annotations": {"moorage.io/arrival": "soon"}}},
@@ -326,7 +327,23 @@ def test_controllers_go_on_with_the_objects_of_a_dump(files: Files) -> None:
 def test_an_object_that_the_server_refuses_is_named(files: Files, change: Any, problem: str) -> None:
     with pytest.raises(InputError) as error:
         files.run({**owner("Deployment", "web"), **change})
-    assert "workload.yaml: Deployment web: " in str(error.value)
+    assert "workload.yaml: Deployment" in str(error.value)
+    assert problem in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("event", "problem"),
+    [
+        (
+            {"at": "1m", "add": "name=Large,cpu=1,memory=1Gi"},
+            'script: Node "Large-0" is invalid: metadata.name: ',
+        ),
+        ({"at": "1m", "drain": "node-9"}, "script.yaml: event 1: drain: there is no node and no zone node-9"),
+    ],
+)
+def test_an_event_that_is_not_possible_is_named(files: Files, event: Any, problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        files.run(owner("Deployment", "web"), script=[event])
     assert problem in str(error.value)
 
 

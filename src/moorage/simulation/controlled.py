@@ -50,13 +50,13 @@ class ControlledObjects:
 
 
 def controlled_objects(
-    dump: Iterable[Manifest], workload: Iterable[Located], wanted: bool
+    dump: Iterable[Located], workload: Iterable[Located], wanted: bool
 ) -> ControlledObjects | None:
     """What controllers need; None if there is nothing for them to do, and they are not `wanted`.
 
-    InputError if they are needed, but not installed.
+    InputError if they are needed, but not installed, or if something is no object.
     """
-    workload = list(workload)
+    dump, workload = list(dump), list(workload)
     owners = [_owner(*each) for each in workload if _kind(each[0]) in OWNERS]
     if not owners and not wanted:
         return None
@@ -64,8 +64,21 @@ def controlled_objects(
         raise InputError(
             owners[0].where if owners else "--controllers", missing("a simulation of controllers")
         )
+    for manifest, where in (*dump, *workload):
+        _check_parts(manifest, where)
     files = [each for each in workload if _kind(each[0]) not in OWNERS | {"Pod"}]
-    return ControlledObjects(list(dump), files, sorted(owners, key=lambda each: each.at_seconds))
+    return ControlledObjects(
+        [manifest for manifest, _ in dump], files, sorted(owners, key=lambda each: each.at_seconds)
+    )
+
+
+def _check_parts(manifest: Any, where: str) -> None:
+    """InputError for what does not have the parts that objects have."""
+    if not isinstance(manifest, dict):
+        raise InputError(where, "expected an object with a kind")
+    for part, default in (("metadata", None), ("spec", {})):
+        if not isinstance(manifest.get(part, default), dict):
+            raise InputError(where, f"{_kind(manifest)}: {part}: expected an object")
 
 
 def _kind(manifest: Any) -> str:
@@ -74,6 +87,8 @@ def _kind(manifest: Any) -> str:
 
 def _owner(manifest: Manifest, where: str) -> Owner:
     meta = manifest.get("metadata")
-    annotations = meta.get("annotations") if isinstance(meta, dict) else None
-    name = f"{where}: {_kind(manifest)} {meta.get('name', '')}" if isinstance(meta, dict) else where
-    return Owner(seconds_of(annotations or {}, ARRIVAL, name) or 0.0, manifest, name)
+    meta = meta if isinstance(meta, dict) else {}
+    annotations = meta.get("annotations")
+    name = f"{where}: {_kind(manifest)} {meta.get('name', '')}".rstrip()
+    said = seconds_of(annotations, ARRIVAL, name) if isinstance(annotations, dict) else None
+    return Owner(said or 0.0, manifest, name)

@@ -103,8 +103,8 @@ def read_scenario(
 def _controlled(
     source: ScenarioSource, manifests: Sequence[Located], wanted: Sequence[Located]
 ) -> ControlledObjects | None:
-    nodes = [plain(node) for node in nodes_of(source.shapes)]
-    dump = [completed(manifest, number, where) for number, (manifest, where) in enumerate(manifests)]
+    nodes = [(plain(node), "shapes") for node in nodes_of(source.shapes)]
+    dump = [(completed(manifest, number, where), where) for number, (manifest, where) in enumerate(manifests)]
     controlled = controlled_objects([*nodes, *dump], wanted, source.controllers)
     if controlled is not None and source.live.objects:
         raise InputError(

@@ -13,14 +13,28 @@ from moorage.simulation.virtual_loop import DEFAULT_EPOCH
 from moorage_cluster.nodes.simulation import HEARTBEATS, STOPPED
 
 _READY: Final = "Ready"
+_TIMES: Final = frozenset(
+    (
+        "creationTimestamp",
+        "deletionTimestamp",
+        "startTime",
+        "completionTime",
+        "lastScheduleTime",
+        "lastTransitionTime",
+        "startedAt",
+        "finishedAt",
+    )
+)
+"""The fields with the times of what has happened."""
 
 
-def beginning(dump: Sequence[Manifest]) -> list[Manifest]:
+def beginning(dump: Sequence[Manifest], others: Sequence[Manifest]) -> list[Manifest]:
     """The objects of a dump, with the namespaces and priority classes that it refers to but does not have.
 
     Nodes that are not ready stay disconnected.
+    others: objects that are created later.
     """
-    needed = (*_missing_namespaces(dump), *_missing_classes(dump))
+    needed = (*_missing_namespaces([*dump, *others]), *_missing_classes(dump))
     return [*needed, *(_as_it_was(each) if each.get("kind") == "Node" else each for each in dump)]
 
 
@@ -83,11 +97,17 @@ def _known(text: str) -> datetime | None:
 
 
 def _times(obj: Manifest) -> Iterator[str]:
-    meta, status = obj.get("metadata") or {}, obj.get("status") or {}
-    said: list[Any] = [meta.get("creationTimestamp"), meta.get("deletionTimestamp")]
-    said += [status.get(key) for key in ("startTime", "completionTime", "lastScheduleTime")]
-    said += [each.get("lastTransitionTime") for each in status.get("conditions") or ()]
-    for container in status.get("containerStatuses") or ():
-        for state in (container.get("state") or {}).values():
-            said += [state.get("startedAt"), state.get("finishedAt")]
-    return (text for text in said if isinstance(text, str))
+    return (text for part in ("metadata", "status") for text in _said(obj.get(part)))
+
+
+def _said(value: Any) -> Iterator[str]:
+    """The timestamps in a value and in its parts."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _said(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key in _TIMES and isinstance(each, str):
+                yield each
+            else:
+                yield from _said(each)

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
-from moorage.api.decode import convert
+from moorage.api.decode import InputError, convert
 from moorage.api.manifests import Manifest
 from moorage.api.node import Node
 from moorage.client.client import Client
@@ -44,7 +44,11 @@ class ServedNodes:
             while True:
                 work = await self._work.get()
                 self._is_working = True
-                if (drained := await work) is not None:
+                try:
+                    drained = await work
+                except RequestError as error:
+                    raise InputError("script", error.message) from None
+                if drained is not None:
                     tasks.create_task(self._drain(drained))
                 self._is_working = False
 
