@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest
-from moorage.cli.main import app
 from moorage.client.client import Client
 from moorage.http.transport import Request, Response
 from moorage.simulation.live import LiveCluster, read_with
@@ -95,14 +95,29 @@ def test_controllers_need_a_dump() -> None:
         read_scenario(ScenarioSource(live=read(), controllers=True))
 
 
+def simulate(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "moorage", "simulate", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def test_a_cluster_is_read_with_its_kubeconfig(tmp_path: Path) -> None:
     with BackgroundCluster(tmp_path, nodes=2) as endpoint:
-        words = ["simulate", "--kubeconfig", str(endpoint.kubeconfig), "--generate", "10", "--seed", "3"]
-        ended = CliRunner().invoke(app, [*words, "-o", "json"])
-        refused = CliRunner().invoke(app, [*words, "--from", "dump.json"])
-    assert ended.exit_code == 0, ended.stderr
+        words = ["--kubeconfig", str(endpoint.kubeconfig), "--generate", "10", "--seed", "3"]
+        ended = simulate(*words, "-o", "json")
+    assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
     assert result["pods"]["Completed"] == 10
     assert {each["node"] for each in result["placements"]} == {"node-0", "node-1"}
-    assert refused.exit_code == 2
-    assert "--from: give a dump or a live cluster (--kubeconfig, --context), not both" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--kubeconfig", "none.yaml"], "there is no kubeconfig at none.yaml"),
+        (["--context", "none", "--from", "x"], "--from: give a dump or a live cluster (--kubeconfig, --con"),
+    ],
+)
+def test_a_cluster_that_cannot_be_read_is_one_line(words: list[str], problem: str) -> None:
+    ended = simulate(*words, "--generate", "1")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert ended.stderr.startswith(f"moorage simulate: {problem}")
