@@ -21,11 +21,10 @@ from moorage.comparison.tables import figures_of, pending_of, summary_of, tables
 from moorage.emulation.kubernetes_version import V1_37
 from moorage.simulation.generator import Generator
 from moorage.simulation.records import NodeRecord, PodRecord
-from moorage.simulation.run import run_simulation
+from moorage.simulation.run import RunningSimulation, run_simulation
 from moorage.simulation.scenario import Scenario, ScenarioSource, read_scenario
 from moorage.simulation.script import ScriptEvent
 from moorage.simulation.shapes import NodeShape, nodes_of
-from moorage.simulation.simulator import Simulation
 from tests.comparison.comparing import compared, fit, moves, settings
 from tests.simulation.simulating import arrivals, manifest, nodes
 
@@ -150,9 +149,9 @@ def test_events_are_the_same_up_to_the_first_that_differs() -> None:
 
 def test_the_run_that_is_interrupted_is_not_compared() -> None:
     scenario = Scenario(nodes(3), Generator(200, 60.0).arrivals, 200)
-    runs: list[Simulation] = []
+    runs: list[RunningSimulation] = []
 
-    def interrupt(simulation: Simulation) -> None:
+    def interrupt(simulation: RunningSimulation) -> None:
         if simulation not in runs:
             runs.append(simulation)
         if len(runs) == 2 and simulation.arrived == 20:

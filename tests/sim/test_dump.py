@@ -71,6 +71,39 @@ def test_owners_that_are_not_in_the_dump_are_forgotten(cluster: Cluster) -> None
     assert "ownerReferences" not in cluster.get("/api/v1/namespaces/default/pods/p")["metadata"]
 
 
+def test_claims_belong_to_the_pods_that_own_and_use_them(cluster: Cluster) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "train", "uid": "old", "controller": True}
+    meta = {"name": "train-gpu", "namespace": "default", "uid": "claim", "ownerReferences": [owner]}
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
+    device = {"device": "gpu-0", "driver": "gpu.example.com", "pool": "n1", "request": "gpu"}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": meta,
+        "spec": {"devices": {"requests": requests}},
+        "status": {
+            "allocation": {"devices": {"results": [device]}},
+            "reservedFor": [{"resource": "pods", "name": name, "uid": name} for name in ("old", "gone")],
+        },
+    }
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "train-scratch", "namespace": "default", "ownerReferences": [owner]},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    train = pod("train")
+    train["metadata"]["uid"] = "old"
+    result = brought(cluster, [claim, volume, train])
+    assert (result.refused, result.created) == ([], 3)
+    uid = cluster.get("/api/v1/namespaces/default/pods/train")["metadata"]["uid"]
+    stored = cluster.get("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/train-gpu")
+    assert [each["uid"] for each in stored["metadata"]["ownerReferences"]] == [uid]
+    assert [each["uid"] for each in stored["status"]["reservedFor"]] == [uid]
+    scratch = cluster.get("/api/v1/namespaces/default/persistentvolumeclaims/train-scratch")
+    assert [each["uid"] for each in scratch["metadata"]["ownerReferences"]] == [uid]
+
+
 def test_custom_kinds_come_with_their_definition(cluster: Cluster) -> None:
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     definition = {

@@ -129,16 +129,28 @@ def _lines(first: int, end: int) -> str:
 
 
 def _deployment(path: Path) -> str:
-    path.write_text("{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}")
+    path.write_text(
+        """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 6
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web, resources: {requests: {cpu: "1"}}}]}
+"""
+    )
     return str(path)
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--generate", "5"], "there are no nodes; give --nodes, --shape or --from"),
+        (["--generate", "5"], "there are no nodes; give --nodes, --shape, --from or --kubeconfig"),
         (["--nodes", "5"], "there are no pods to schedule; give --workload or --generate"),
-        (["--nodes", "1", "--generate", "1", "--pod-cpu", "much"], "generated pods: "),
+        (["--nodes", "1", "--generate", "1", "--pod-cpu", "much"], "--pod-cpu: "),
         (
             ["--nodes", "1", "--generate", "1", "--priorities", "high"],
             "--priorities: high: expected integers",
@@ -154,10 +166,20 @@ def test_bad_input_is_one_clear_line(words: list[str], problem: str) -> None:
     assert len(errors.splitlines()) == 1
 
 
-def test_objects_that_need_a_controller_are_refused(tmp_path: Path) -> None:
+def test_controllers_make_the_same_pods_whatever_the_hash_seed(tmp_path: Path) -> None:
     file = _deployment(tmp_path / "web.yaml")
-    errors = run("--nodes", "1", "--workload", file, status=2).stderr
-    assert "Deployment: there are no controllers in a simulation; give its pods" in errors
+    script = tmp_path / "nodes.yaml"
+    script.write_text("- {at: 1h, drain: node-0}\n")
+    shown = []
+    for seed in "12":
+        words = [*COMMAND, "--nodes", "2", "--workload", file, "--script", str(script), "-o", "json"]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        ended = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
+        shown.append(ended.stdout)
+    assert shown[0] == shown[1]
+    result = json.loads(shown[0])
+    assert result["complete"] is True
+    assert (result["pods"]["Running"], result["pods"]["Evicted"]) == (6, 3)
 
 
 def test_a_dump_with_running_and_pending_pods_is_a_cluster(tmp_path: Path) -> None:

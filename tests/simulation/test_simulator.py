@@ -198,3 +198,11 @@ def test_a_simulation_equals_a_scheduler_with_an_api_server(seed: int) -> None:
 def _standing(ended: Simulation) -> dict[str, str]:
     """The pods that are still there, with their nodes."""
     return {each.name: each.node for each in ended.records.pods if each.ended_at is None}
+
+
+def test_pods_of_jobs_end_although_there_is_no_job_controller() -> None:
+    pod = manifest("work", duration="1m")
+    pod["metadata"] |= {"finalizers": ["batch.kubernetes.io/job-tracking"]}
+    located = [({**pod, "spec": {**pod["spec"], "nodeName": "node-0"}}, "test")]
+    ended = simulated([*nodes(1), *Admission(located).objects(located)], arrivals(manifest("after", "4")))
+    assert by_name(ended)["after"].bound_at == pytest.approx(60, abs=2)

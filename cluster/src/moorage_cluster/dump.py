@@ -26,14 +26,17 @@ _RANKS: Final = {
         (
             "Namespace", "CustomResourceDefinition", "PriorityClass", "RuntimeClass", "StorageClass",
             "CSIDriver", "DeviceClass", "Node", "CSINode", "ResourceSlice", "PersistentVolume",
-            "ServiceAccount", "LimitRange", "ConfigMap", "Secret", "PersistentVolumeClaim",
-            "ResourceClaimTemplate", "ResourceClaim", "Service", "PodDisruptionBudget", "PodGroup",
-            "Deployment", "CronJob", "StatefulSet", "DaemonSet", "ControllerRevision", "Job", "ReplicaSet",
-            "ReplicationController", "Pod",
+            "ServiceAccount", "LimitRange", "ConfigMap", "Secret", "ResourceClaimTemplate", "Service",
+            "PodDisruptionBudget", "PodGroup", "Deployment", "CronJob", "StatefulSet", "DaemonSet",
+            "ControllerRevision", "Job", "ReplicaSet", "ReplicationController", "Pod",
+            "PersistentVolumeClaim", "ResourceClaim",
         )
     )
 }  # fmt: skip
-"""The order of creation by kind: referenced objects before the referring ones, owners before owned ones."""
+"""The order of creation by kind: referenced objects before the referring ones, owners before owned ones.
+
+Claims may be owned by pods, and those for devices name the pods that use them.
+"""
 _NOT_IMPORTED: Final = frozenset(("Event", "Endpoints", "EndpointSlice", "Lease", "ResourceQuota"))
 """Kinds that are not imported: the cluster creates them itself, or they would block the import of others."""
 _SERVER_OWNED_FIELDS: Final = (
@@ -120,6 +123,7 @@ async def _import_one(client: Client, kind: Kind, manifest: Manifest, uids: dict
     if kind.name == "Job":
         _forget_selector(obj.get("spec") or {})
     status = obj.pop("status", None)
+    _rewrite_consumers(status, uids)
     namespace = meta.get("namespace", "") or ("default" if kind.namespaced else "")
     if kind.name == "Node":
         obj["status"] = status or {}
@@ -148,6 +152,14 @@ def _rewrite_reference(reference: Any, uids: Mapping[str, str]) -> None:
         else:
             del reference["uid"]
         reference.pop("resourceVersion", None)
+
+
+def _rewrite_consumers(status: Any, uids: Mapping[str, str]) -> None:
+    """Replace the uids of the pods that use a claim for devices; those that are not there do not use it."""
+    users = status.get("reservedFor") if isinstance(status, dict) else None
+    if isinstance(users, list):
+        known = [each for each in users if isinstance(each, dict) and each.get("uid") in uids]
+        status["reservedFor"] = [{**each, "uid": uids[each["uid"]]} for each in known]
 
 
 def _forget_selector(job: Manifest) -> None:

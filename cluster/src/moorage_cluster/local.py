@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -25,8 +25,10 @@ from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.resources import APIResource
 from moorage_cluster.apiserver.server_version import GENERIC_WORKLOAD, WORKLOAD_WITH_JOB, ServerVersion
 from moorage_cluster.controllers.cluster import Cluster
-from moorage_cluster.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
+from moorage_cluster.controllers.controller import Controller
+from moorage_cluster.controllers.infrastructure_controllers import infrastructure_controllers
 from moorage_cluster.controllers.manager import ControllerManager, MakeController
+from moorage_cluster.controllers.node_lifecycle import MONITOR_GRACE_SECONDS
 from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from moorage_cluster.controllers.workload_controllers import workload_controllers
 from moorage_cluster.dump import ImportResult, import_objects
@@ -56,6 +58,8 @@ class LocalSettings:
     """Address and port at which processes reach the API server, if containers run as processes."""
     version: KubernetesVersion = DEFAULT_VERSION
     """The version that the scheduler emulates."""
+    node_grace_seconds: float = MONITOR_GRACE_SECONDS
+    """Grace period for the heartbeats of a node, in seconds."""
     addons: tuple[Addon, ...] = ()
     """What the cluster has besides Kubernetes itself; the configuration has to name their plugins."""
 
@@ -103,7 +107,7 @@ class LocalCluster:
             cluster,
             (
                 *_workload_controllers(settings.server.version),
-                *INFRASTRUCTURE_CONTROLLERS,
+                *infrastructure_controllers(settings.node_grace_seconds),
                 *(controller for addon in settings.addons for controller in addon.controllers),
             ),
         )
@@ -158,6 +162,11 @@ class LocalCluster:
         """Continue scheduling with other profiles and plugins; RegistryError if they are invalid."""
         if self._scheduler is not None:
             await self._scheduler.reconfigure(config, registry)
+
+    @property
+    def controllers(self) -> Sequence[Controller]:
+        """All controllers."""
+        return self._manager.controllers
 
     @property
     def is_idle(self) -> bool:

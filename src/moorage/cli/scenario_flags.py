@@ -111,7 +111,13 @@ MeanDuration = Annotated[
     ),
 ]
 
-PodCpu = Annotated[str, typer.Option(help="Requests of cpu to choose among.", rich_help_panel=_WORKLOAD)]
+PodCpu = Annotated[
+    str,
+    typer.Option(
+        help="Requests of cpu to choose among, with weights or without: 100m:5,2:1.",
+        rich_help_panel=_WORKLOAD,
+    ),
+]
 
 PodMemory = Annotated[
     str, typer.Option(help="Requests of memory to choose among.", rich_help_panel=_WORKLOAD)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
 import typer
+import uvloop
 
 from moorage.api.decode import InputError
+from moorage.api.quantity import parse_quantity
+from moorage.cli.generator_flags import DEFAULT_BURST_SIZE, DEFAULT_GANG_SIZE
+from moorage.client.credentials import find_access
+from moorage.http.errors import KubeconfigError
 from moorage.simulation.generator import Generator
+from moorage.simulation.live import NO_LIVE, LiveCluster, read_live
+from moorage.simulation.random_times import Arrivals, Durations
 from moorage.simulation.scenario import ScenarioSource
+from moorage.simulation.settings import Settings
 from moorage.simulation.shapes import NodeShape, parse_shape
 from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT, TraceFormat
 from moorage.simulation.traces.registry import TraceOptions
 from moorage.simulation.traces.units import parse_units
+from moorage.simulation.weighted import Choices, parse_choices
 
 _LOG_SECONDS: Final = 10.0
 """Interval between lines about the sorting of a trace, in seconds."""
@@ -33,23 +43,51 @@ class GeneratedPods:
     cpu: str
     memory: str
     priorities: str
+    arrival_process: Arrivals = Arrivals.POISSON
+    burst_size: int = DEFAULT_BURST_SIZE
+    durations: Durations = Durations.LOGNORMAL
+    resources: Sequence[str] = ()
+    gang_share: float = 0.0
+    gang_size: int = DEFAULT_GANG_SIZE
 
     def generator(self) -> Generator | None:
         """What is generated; None if nothing is; InputError if an option cannot be read."""
         if not self.count:
             return None
-        try:
-            priorities = [int(each) for each in self.priorities.split(",")]
-        except ValueError:
-            raise InputError("--priorities", f"{self.priorities}: expected integers") from None
         return Generator(
             self.count,
             self.interval_seconds,
             self.duration_seconds,
-            self.cpu.split(","),
-            self.memory.split(","),
-            priorities,
+            parse_choices(self.cpu, "--pod-cpu", _amount),
+            parse_choices(self.memory, "--pod-memory", _amount),
+            parse_choices(self.priorities, "--priorities", _priority),
+            self.arrival_process,
+            self.burst_size,
+            self.durations,
+            dict(map(_resource, self.resources)),
+            self.gang_share,
+            self.gang_size,
         )
+
+
+def _amount(text: str) -> str:
+    if parse_quantity(text) < 0:
+        raise ValueError(f"{text} is negative")
+    return text
+
+
+def _priority(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text}: expected integers") from None
+
+
+def _resource(text: str) -> tuple[str, Choices[str]]:
+    name, equals, amounts = text.partition("=")
+    if not equals or "/" not in name:
+        raise InputError("--pod-resource", f"{text}: expected NAME=AMOUNTS, as nvidia.com/gpu=0:6,1:3")
+    return name, parse_choices(amounts, f"--pod-resource {name}", _amount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +104,22 @@ class ScenarioOptions:
     script: Path | None
     trace_format: TraceFormat | None = None
     trace_unit: str = DEFAULT_TRACE_UNIT
+    controllers: bool = False
+    kubeconfig: Path | None = None
+    """The kubeconfig of a live cluster; None: it is not named."""
+    context: str = ""
+
+    def live_cluster(self, settings: Settings) -> LiveCluster:
+        """What scheduling needs of the live cluster, if one is named; InputError if it cannot be read."""
+        if self.kubeconfig is None and not self.context:
+            return NO_LIVE
+        if self.cluster:
+            raise InputError("--from", "give a dump or a live cluster (--kubeconfig, --context), not both")
+        try:
+            access = find_access(self.kubeconfig, context=self.context)
+        except KubeconfigError as error:
+            raise InputError("", str(error)) from None
+        return uvloop.run(read_live(access, settings, has_new_pods=bool(self.workload)))
 
     def source(self) -> ScenarioSource:
         """What is to be read; InputError if an option cannot be."""
@@ -77,6 +131,7 @@ class ScenarioOptions:
             self.generated.generator(),
             self.script,
             TraceOptions(self.trace_format, parse_units(self.trace_unit), SortedLines().add),
+            self.controllers,
         )
 
 

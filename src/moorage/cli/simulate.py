@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +68,8 @@ def show_simulation(
         form = "" if placements is None else placement_form(placements)
         settings = options.settings()
         bad_line = skipped.add if options.scenario.skips_bad else None
-        scenario = read_scenario(options.scenario.source(), settings.version, bad_line)
+        source = replace(options.scenario.source(), live=options.scenario.live_cluster(settings))
+        scenario = read_scenario(source, settings.version, bad_line)
         with SimulationProgress(_COMMAND, scenario.pod_count, settings.until_seconds) as progress:
             run = run_simulation(scenario, settings, progress.update, interruptible=True)
         result = run.result
@@ -81,6 +82,8 @@ def show_simulation(
         typer.echo(f"{_COMMAND}: {error}", err=True)
         raise typer.Exit(_UNREADABLE) from None
     skipped.show_count()
+    for note in run.notes:
+        typer.echo(f"{_COMMAND}: {note}", err=True)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(result)))
     else:

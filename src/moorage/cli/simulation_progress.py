@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
 from moorage.config.duration import Duration
-from moorage.simulation.simulator import Simulation
+from moorage.simulation.run import RunningSimulation
 
 _BAR_SECONDS: Final = 0.5
 """Update interval of the progress, in seconds."""
@@ -34,7 +34,7 @@ class SimulationProgress:
         self._total = total
         self._until_seconds = until_seconds
         self._runs = runs
-        self._run: Simulation | None = None
+        self._run: RunningSimulation | None = None
         self._ended_runs = 0
         self._arrived_before = 0
         """Number of pods that have arrived in runs that have ended."""
@@ -55,7 +55,7 @@ class SimulationProgress:
         if self._bars is not None:
             self._bars.stop()
 
-    def update(self, simulation: Simulation) -> None:
+    def update(self, simulation: RunningSimulation) -> None:
         """One more pod has arrived, or has ended."""
         if simulation is not self._run:
             if self._run is not None:

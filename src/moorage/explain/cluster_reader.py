@@ -120,9 +120,9 @@ def forbidden_text(kinds: Sequence[Kind], verb: str, message: str = "") -> str:
     return f"no permission to {verb} {names}{why}; add to a ClusterRole: {rule}"
 
 
-def left_out_texts(forbidden: Iterable[Kind]) -> list[str]:
-    """A line for each API group with kinds that may not be listed."""
+def left_out_texts(forbidden: Iterable[Kind], result: str = "explained without them") -> list[str]:
+    """A line for each API group with kinds that may not be listed, and what follows from that."""
     by_group: dict[str, list[Kind]] = {}
     for kind in sorted(forbidden, key=lambda kind: kind.group):
         by_group.setdefault(kind.group, []).append(kind)
-    return [f"{forbidden_text(kinds, 'list')}; explained without them" for kinds in by_group.values()]
+    return [f"{forbidden_text(kinds, 'list')}; {result}" for kinds in by_group.values()]

@@ -35,9 +35,11 @@ class Outcome(StrEnum):
     PENDING = "Pending"
     RUNNING = "Running"
     COMPLETED = "Completed"
+    FAILED = "Failed"
+    """A container ended with an error; only where there are controllers."""
     PREEMPTED = "Preempted"
     EVICTED = "Evicted"
-    """Its node was drained, has failed or was removed."""
+    """It was deleted, as when its node was drained, has failed or was removed."""
 
 
 class PodRecord(msgspec.Struct, rename="camel", gc=False):

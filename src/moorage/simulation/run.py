@@ -6,10 +6,11 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
+from moorage.laptop_cluster import attribute
 from moorage.scheduler.observers import Observer
-from moorage.simulation.records import NodeRecord
+from moorage.simulation.records import NodeRecord, Records
 from moorage.simulation.results import SimulationResult, result_of
 from moorage.simulation.scenario import Scenario
 from moorage.simulation.settings import Settings
@@ -17,9 +18,31 @@ from moorage.simulation.simulator import Simulation
 from moorage.simulation.virtual_loop import run_in_virtual_time
 from moorage.simulation.workload import Arrival
 
-Progressed = Callable[[Simulation], None]
-"""Called after each pod of the workload, and when one has ended."""
 _INTERRUPTING: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class RunningSimulation(Protocol):
+    """A simulation, with controllers or without."""
+
+    records: Records
+    is_complete: bool
+    is_interrupted: bool
+    """Set before it is cancelled: no more pods arrive, not even those of this moment."""
+    arrived: int
+    """Number of objects of the workload so far."""
+    notes: list[str]
+    """What is missing in the cluster, one line each."""
+
+    @property
+    def seconds(self) -> float:
+        """Virtual time since the start, in seconds."""
+
+    async def run(self) -> None:
+        """Run to the end; when cancelled, what is known until then is kept."""
+
+
+Progressed = Callable[[RunningSimulation], None]
+"""Called after each pod of the workload, and when one has ended."""
 
 
 class SimulationRun(NamedTuple):
@@ -27,11 +50,13 @@ class SimulationRun(NamedTuple):
 
     result: SimulationResult
     nodes: Sequence[NodeRecord]
+    notes: Sequence[str] = ()
+    """What is missing in the cluster, one line each."""
     interrupted_by: int | None = None
     """The number of the signal."""
 
 
-def _progressed(simulation: Simulation) -> None:
+def _progressed(simulation: RunningSimulation) -> None:
     """Shows no progress."""
 
 
@@ -53,6 +78,22 @@ def run_simulation(
     return run_in_virtual_time(_run(scenario, workload, settings, progressed, interruptible, observer))
 
 
+def _new_simulation(
+    scenario: Scenario,
+    workload: Iterable[Arrival],
+    settings: Settings,
+    progressed: Callable[[], None],
+    observer: Observer | None,
+) -> RunningSimulation:
+    if scenario.controlled is None:
+        return Simulation(scenario.cluster, workload, settings, scenario.script, progressed, observer)
+    controlled = attribute("simulating.simulation", "ControlledSimulation")
+    simulation: RunningSimulation = controlled(
+        scenario.controlled, workload, settings, scenario.script, progressed, observer
+    )
+    return simulation
+
+
 async def _run(
     scenario: Scenario,
     workload: Iterable[Arrival],
@@ -61,14 +102,7 @@ async def _run(
     interruptible: bool,
     observer: Observer | None,
 ) -> SimulationRun:
-    simulation = Simulation(
-        scenario.cluster,
-        workload,
-        settings,
-        scenario.script,
-        lambda: progressed(simulation),
-        observer,
-    )
+    simulation = _new_simulation(scenario, workload, settings, lambda: progressed(simulation), observer)
     running = asyncio.create_task(simulation.run())
     received: list[int] = []
     signals = _INTERRUPTING if interruptible else ()
@@ -76,12 +110,13 @@ async def _run(
         await running
     records = simulation.records
     result = result_of(records, settings.seed, is_complete=simulation.is_complete)
-    return SimulationRun(result, records.nodes, received[0] if received else None)
+    notes = *scenario.notes, *simulation.notes
+    return SimulationRun(result, records.nodes, notes, received[0] if received else None)
 
 
 @contextmanager
 def _interrupting(
-    simulation: Simulation,
+    simulation: RunningSimulation,
     running: asyncio.Task[None],
     received: list[int],
     signals: Sequence[signal.Signals],

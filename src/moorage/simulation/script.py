@@ -56,7 +56,8 @@ def _event(entry: Any, where: str) -> ScriptEvent:
     actions = [each for each in entry if each != "at"]
     if len(actions) != 1 or actions[0] not in ACTIONS:
         raise InputError(
-            where, f"expected one action of {', '.join(ACTIONS)}, not {', '.join(map(str, actions))}"
+            where,
+            f"expected one action of {', '.join(ACTIONS)}, not {', '.join(map(str, actions)) or 'none'}",
         )
     action, target = actions[0], entry[actions[0]]
     if not isinstance(target, str) or not target:

@@ -22,7 +22,7 @@ from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod, PodStatus
 from moorage.client.informer import EventType
-from moorage.client.kinds import KINDS_BY_NAME, NODE, POD
+from moorage.client.kinds import KINDS_BY_NAME, NODE, POD, POD_GROUP
 from moorage.http.errors import RequestError
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, nothing_began
@@ -32,7 +32,7 @@ from moorage.services.event_broadcaster import SilentBroadcaster
 from moorage.sim.object_store import ObjectStore
 from moorage.sim.store_client import StoreClient, StoreInformer
 from moorage.simulation.kubelets import Kubelets
-from moorage.simulation.node_events import NodeEvents
+from moorage.simulation.node_events import NodeEvents, StoredNodes
 from moorage.simulation.records import Outcome, Records
 from moorage.simulation.script import ScriptEvent
 from moorage.simulation.settings import Settings
@@ -46,7 +46,7 @@ _PREEMPTED: Final = "PreemptionByScheduler"
 _DISRUPTED: Final = "DisruptionTarget"
 
 
-class _Attempts(Observer):
+class Attempts(Observer):
     """Notes failed attempts."""
 
     def __init__(self, records: Records) -> None:
@@ -82,6 +82,8 @@ class Simulation:
         self._observer = observer
         self._clock = VirtualLoopClock()
         self.records = Records(self._clock.now)
+        self.notes: list[str] = []
+        """What is missing in the cluster: nothing."""
         self.is_complete = False
         """Whether it has run to its end."""
         self.is_interrupted = False
@@ -90,7 +92,7 @@ class Simulation:
         """Number of pods of the workload so far; those that were created again are not counted."""
         self._store = ObjectStore(self._clock.utc_now)
         self._kubelets = Kubelets(self._store, self._clock, self._duration_of)
-        self._node_events = NodeEvents(self._store)
+        self._node_events = NodeEvents(StoredNodes(self._store))
         self._arrivals: dict[str, Arrival] = {}
         """The arrivals of pods that are there, by uid."""
         self._has_changed = asyncio.Event()
@@ -123,7 +125,7 @@ class Simulation:
                     await task
 
     def _new_scheduler(self) -> Scheduler:
-        settings, attempts = self._settings, _Attempts(self.records)
+        settings, attempts = self._settings, Attempts(self.records)
         return Scheduler(
             StoreClient(self._store),
             settings.config,
@@ -144,8 +146,10 @@ class Simulation:
         for item in self._cluster:
             if isinstance(item, Pod) and not item.spec.node_name:
                 pending.append(item)
-            elif not isinstance(item, Pod) or not item.finished:
+            elif not isinstance(item, Pod):
                 self._store.create(KINDS_BY_NAME[type(item).__name__], item.namespace, item)
+            elif not item.finished:
+                self._store.create(POD, item.namespace, _without_finalizers(item))
         for pod in pending:
             self._create(Arrival(0.0, pod, duration_of(pod)))
 
@@ -200,8 +204,10 @@ class Simulation:
 
     def _create(self, arrival: Arrival) -> None:
         """Create a pod of the workload."""
-        pod = arrival.pod
+        pod, group = arrival.pod, arrival.group
         try:
+            if group is not None:
+                self._store.create(POD_GROUP, group.namespace, group)
             created = self._store.create(POD, pod.namespace, _new(pod, pod.name))
         except RequestError as error:
             raise InputError(f"pod {pod.key}", error.message) from None
@@ -238,7 +244,7 @@ class Simulation:
 
     def _deleted(self, pod: Pod) -> None:
         is_completed = self._kubelets.has_completed(pod)
-        self.records.ended(pod, Outcome.COMPLETED if is_completed else _outcome_of_deleted(pod))
+        self.records.ended(pod, Outcome.COMPLETED if is_completed else outcome_of_deleted(pod))
         arrival = self._arrivals.pop(pod.uid, None)
         if arrival is not None and not is_completed and self._settings.restarts_pods:
             self._clock.call_later(0.0, partial(self._create_again, arrival))
@@ -257,10 +263,17 @@ class Simulation:
 def _new(pod: Pod, name: str) -> Pod:
     """A pod to be created; without a name, one is generated from that of the pod."""
     meta = replace(pod.metadata, uid="", name=name, generate_name=f"{pod.name}-")
-    return replace(pod, metadata=meta, status=PodStatus())
+    return _without_finalizers(replace(pod, metadata=meta, status=PodStatus()))
 
 
-def _outcome_of_deleted(pod: Pod) -> Outcome:
+def _without_finalizers(pod: Pod) -> Pod:
+    """A pod that is gone when it has ended: there is no Job controller that would remove finalizers."""
+    if not pod.metadata.finalizers:
+        return pod
+    return replace(pod, metadata=replace(pod.metadata, finalizers=()))
+
+
+def outcome_of_deleted(pod: Pod) -> Outcome:
     """Why a pod was deleted, by its conditions."""
     reasons = [each.reason for each in pod.status.conditions if each.type == _DISRUPTED]
     return Outcome.PREEMPTED if _PREEMPTED in reasons else Outcome.EVICTED

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.pod import Pod
+from moorage.api.pod_groups import PodGroup
 from moorage.config.duration import parse_duration
 
 ARRIVAL: Final = "moorage.io/arrival"
@@ -25,6 +26,8 @@ class Arrival:
     pod: Pod
     duration_seconds: float | None = None
     """How long it runs once it is bound; None: until it is deleted."""
+    group: PodGroup | None = None
+    """A group that is created just before it; None: none is."""
 
 
 def in_order(arrivals: Iterable[Arrival]) -> Iterator[Arrival]:
@@ -57,15 +60,20 @@ def duration_of(pod: Pod) -> float | None:
 
 
 def _seconds(pod: Pod, annotation: str) -> float | None:
-    text = pod.metadata.annotations.get(annotation)
+    return seconds_of(pod.metadata.annotations, annotation, f"pod {pod.key}")
+
+
+def seconds_of(annotations: Mapping[str, str], annotation: str, where: str) -> float | None:
+    """A time that an annotation says, in seconds; None without it; InputErrors name `where`."""
+    text = annotations.get(annotation)
     if text is None:
         return None
     try:
-        seconds = float(parse_duration(text))
+        seconds = float(parse_duration(str(text)))
     except ValueError as error:
-        raise InputError(f"pod {pod.key}", f"annotation {annotation}: {error}") from None
+        raise InputError(where, f"annotation {annotation}: {error}") from None
     if seconds < 0:
-        raise InputError(f"pod {pod.key}", f"annotation {annotation}: {text} is negative")
+        raise InputError(where, f"annotation {annotation}: {text} is negative")
     return seconds
 
 

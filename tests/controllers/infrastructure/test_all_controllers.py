@@ -10,14 +10,14 @@ from moorage.client.kinds import (
     POD_DISRUPTION_BUDGET,
     STORAGE_CLASS,
 )
-from moorage_cluster.controllers.infrastructure_controllers import INFRASTRUCTURE_CONTROLLERS
+from moorage_cluster.controllers.infrastructure_controllers import infrastructure_controllers
 from moorage_cluster.controllers.volume_provisioning import default_storage_class
 from tests.controllers.harness import Harness
 from tests.controllers.infrastructure.objects import Kubelets, claim, pod_with_claim, taints
 
 
 def test_a_cluster_that_is_left_alone_comes_to_rest() -> None:
-    with Harness(*INFRASTRUCTURE_CONTROLLERS) as harness:
+    with Harness(*infrastructure_controllers()) as harness:
         kubelets = Kubelets(harness)
         for name in ("a", "b"):
             kubelets.add(name)

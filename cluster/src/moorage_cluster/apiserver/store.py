@@ -164,8 +164,8 @@ class Collection:
         self.log = Log(history, revision)
         self._sorted: list[Key] | None = None
         self._by_namespace: dict[str, dict[Key, Stored]] = {}
-        self.waiting: set[asyncio.Event] = set()
-        """Events of waiting watchers: set at the next change, and then removed."""
+        self.waiting: dict[asyncio.Event, None] = {}
+        """Events of waiting watchers, in order: set at the next change, and then removed."""
 
     def get(self, key: Key) -> Stored | None:
         """One object."""

@@ -138,6 +138,11 @@ class Controller(ABC):
         """Whether there is nothing to do now."""
         return not self._queue and not self.is_busy
 
+    @property
+    def is_delayed(self) -> bool:
+        """Whether there will be something to do after a delay."""
+        return bool(self._timers)
+
     async def _attempt(self, key: Key) -> None:
         try:
             again = await self.reconcile(*key)

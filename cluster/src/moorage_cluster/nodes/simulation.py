@@ -28,7 +28,7 @@ from moorage_cluster.nodes.workload import ContainerRuntime
 
 HEARTBEATS: Final = "moorage.io/heartbeats"
 """An annotation of nodes: with the value `stopped`, the node is disconnected."""
-_STOPPED: Final = "stopped"
+STOPPED: Final = "stopped"
 _BATCH: Final = 20
 """Nodes created before other tasks get their turn on the loop."""
 
@@ -120,7 +120,7 @@ class SimulatedNodes:
         kubelet = self._kubelets.get(name)
         if kubelet is None:
             return
-        is_stopped = name in self._stopped or annotations_of(kubelet.node).get(HEARTBEATS) == _STOPPED
+        is_stopped = name in self._stopped or annotations_of(kubelet.node).get(HEARTBEATS) == STOPPED
         if is_stopped and not kubelet.is_cut_off:
             kubelet.cut_off()
         elif not is_stopped and kubelet.is_cut_off:
@@ -198,7 +198,7 @@ class SimulatedNodes:
         host, network = host or self._addresses.host(), network or self._addresses.network()
         kubelet = self._kubelets[name] = Kubelet(self._context, node, host, network)
         heartbeat = self._heartbeats[name] = Heartbeat(kubelet)
-        if name in self._stopped or annotations_of(node).get(HEARTBEATS) == _STOPPED:
+        if name in self._stopped or annotations_of(node).get(HEARTBEATS) == STOPPED:
             kubelet.cut_off()
         heartbeat.adopt()
         for pod in self._by_node.get(name):

@@ -8,6 +8,17 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli.cluster_flags import Context, Controllers, Kubeconfig
+from moorage.cli.generator_flags import (
+    DEFAULT_BURST_SIZE,
+    DEFAULT_GANG_SIZE,
+    ArrivalProcess,
+    BurstSize,
+    DurationDistribution,
+    GangShare,
+    GangSize,
+    PodResources,
+)
 from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scenario_flags import (
     DEFAULT_DURATION,
@@ -36,6 +47,7 @@ from moorage.cli.scenario_flags import (
     ZoneCount,
 )
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
+from moorage.simulation.random_times import Arrivals, Durations
 from moorage.simulation.traces.format_names import DEFAULT_TRACE_UNIT
 
 
@@ -63,7 +75,16 @@ def simulate(
     pod_cpu: PodCpu = DEFAULT_POD_CPU,
     pod_memory: PodMemory = DEFAULT_POD_MEMORY,
     priorities: Priorities = "0",
+    arrivals: ArrivalProcess = Arrivals.POISSON,
+    burst_size: BurstSize = DEFAULT_BURST_SIZE,
+    durations: DurationDistribution = Durations.LOGNORMAL,
+    pod_resource: PodResources = None,
+    gangs: GangShare = 0.0,
+    gang_size: GangSize = DEFAULT_GANG_SIZE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
     script: ScriptFile = None,
+    controllers: Controllers = False,
     until: Until = None,
     restart: Restart = True,
     seed: Seed = 0,
@@ -105,11 +126,25 @@ def simulate(
                 workload or [],
                 skip_bad,
                 GeneratedPods(
-                    generate, float(mean_interval), float(mean_duration), pod_cpu, pod_memory, priorities
+                    generate,
+                    float(mean_interval),
+                    float(mean_duration),
+                    pod_cpu,
+                    pod_memory,
+                    priorities,
+                    arrivals,
+                    burst_size,
+                    durations,
+                    pod_resource or (),
+                    gangs,
+                    gang_size,
                 ),
                 script,
                 trace_format,
                 trace_unit,
+                controllers,
+                kubeconfig,
+                context,
             ),
             None if until is None else float(until),
             restart,

@@ -122,10 +122,10 @@ class Watch(Stream):
                     yield self._bookmark(self._store.revision, {})
                     continue
                 self._wakeup.clear()
-                self._collection.waiting.add(self._wakeup)
+                self._collection.waiting[self._wakeup] = None
                 await self._wakeup.wait()
         finally:
-            self._collection.waiting.discard(self._wakeup)
+            self._collection.waiting.pop(self._wakeup, None)
             self._timer.cancel()
             if mark is not None:
                 mark.cancel()

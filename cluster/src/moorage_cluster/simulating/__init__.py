@@ -1,0 +1,1 @@
+"""Simulations with controllers: the laptop cluster in virtual time."""
