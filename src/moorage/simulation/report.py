@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Final
 
 from moorage.config.duration import Duration
+from moorage.simulation.html_page import PARTIAL, figure, page, table
 from moorage.simulation.line_chart import Points, line_chart
 from moorage.simulation.node_map import node_map, svg_of
 from moorage.simulation.records import NodeRecord
@@ -17,26 +17,6 @@ _WAITING_BOUNDS: Final = (1, 5, 15, 60, 300, 900, 3600, 14400, 86400)
 """Upper bounds of the waiting times that are counted together, in seconds."""
 _BAR_REM: Final = 20
 """The length of the longest bar."""
-_PAGE: Final = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Simulation</title><style>{style}</style>
-</head>
-<body><h1>Simulation</h1>
-{body}
-</body>
-</html>
-"""
-_STYLE: Final = """
-:root { color-scheme: light dark; font-family: system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; }
-th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; vertical-align: top; }
-figure { margin: 2rem 0; } svg { max-width: 100%; }
-.bar { background: #326ce5; height: 0.8rem; display: inline-block; }
-.partial { border-left: 4px solid #b3261e; padding-left: 1rem; }
-"""
 
 
 def html_report(
@@ -44,28 +24,17 @@ def html_report(
 ) -> str:
     """The page. figures: names and values of what is in the table at its top."""
     sections = [
-        "" if result.complete else '<p class="partial">Interrupted: the results are those up to then.</p>',
-        _table(("figure", "value"), figures),
-        _figure("Utilisation: what pods request, in percent of what nodes have", _utilisation(result.course)),
-        _figure("Pods that run, and pods that wait", _pods(result.course)),
-        _figure("Waiting time, from the creation of a pod to its binding", _waiting(result)),
-        _figure("Nodes over time: the darker, the more cpu is requested", _nodes(result, nodes)),
+        "" if result.complete else PARTIAL,
+        table(("figure", "value"), figures),
+        figure("Utilisation: what pods request, in percent of what nodes have", _utilisation(result.course)),
+        figure("Pods that run, and pods that wait", _pods(result.course)),
+        figure("Waiting time, from the creation of a pod to its binding", _waiting(result)),
+        figure("Nodes over time: the darker, the more cpu is requested", _nodes(result, nodes)),
     ]
     if result.pending:
         rows = [(f"{each.pods:,}", each.message or "not tried") for each in result.pending]
-        sections.append(f"<h2>Pending at the end</h2>{_table(('pods', 'reason'), rows)}")
-    body = "\n".join(each for each in sections if each)
-    return _PAGE.format(style=_STYLE, body=body)
-
-
-def _figure(caption: str, content: str) -> str:
-    return f"<figure><figcaption><strong>{escape(caption)}</strong></figcaption>{content}</figure>"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        sections.append(f"<h2>Pending at the end</h2>{table(('pods', 'reason'), rows)}")
+    return page("Simulation", sections)
 
 
 def _hours(course: Sequence[Sample], values: Iterable[float]) -> Points:
