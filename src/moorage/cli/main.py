@@ -72,6 +72,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.simulate:simulate",
         "Simulate a workload on a cluster, in virtual time, with the production scheduler.",
     ),
+    "sweep": (
+        "moorage.cli.commands.sweep:sweep",
+        "Simulate many configurations with many workloads, on all cores or a Dask cluster, and compare them.",
+    ),
     "up": (
         "moorage_cluster.cli.commands.up:up",
         "Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive.",
