@@ -17,7 +17,7 @@ COMPILE := $(SUPPLY)/bin/uv pip compile --quiet --universal --generate-hashes --
 FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests/bench --ignore=tests/client \
   --ignore=tests/controllers --ignore=tests/end_to_end --ignore=tests/extenders --ignore=tests/manifests \
   --ignore=tests/packages --ignore=tests/plugin_packages --ignore=tests/run --ignore=tests/services --ignore=tests/sim_nodes \
-  --ignore=tests/sim_processes --ignore=tests/test_examples.py --ignore=tests/testing --ignore=tests/up
+  --ignore=tests/sim_processes --ignore=tests/sweep --ignore=tests/test_examples.py --ignore=tests/testing --ignore=tests/up
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help

@@ -76,6 +76,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.simulate:simulate",
         "Simulate a workload on a cluster, in virtual time, with the production scheduler.",
     ),
+    "sweep": (
+        "moorage.cli.commands.sweep:sweep",
+        "Simulate many configurations with many workloads, on all cores or a Dask cluster, and compare them.",
+    ),
     "trace": (
         "moorage.cli.commands.trace:app",
         "Record the pods of a cluster as a trace for simulations; look at a trace.",

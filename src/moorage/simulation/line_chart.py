@@ -49,11 +49,11 @@ def line_chart(
         ' font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         *_grid([(down(value), _number(value, most_y)) for value in _ticks(most_y)]),
-        *(_text(across(value), height - MARGIN + 20, name, "middle") for value, name in below.items()),
+        *(svg_text(across(value), height - MARGIN + 20, name, "middle") for value, name in below.items()),
         *(line(each, *style) for each, style in zip(lines.values(), styles, strict=True)),
         *_legend(lines, styles),
-        _text(WIDTH / 2, height - 15, x_label, "middle"),
-        _text(MARGIN, MARGIN - 20, y_label, "start"),
+        svg_text(WIDTH / 2, height - 15, x_label, "middle"),
+        svg_text(MARGIN, MARGIN - 20, y_label, "start"),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -71,7 +71,7 @@ def _number(value: float, most: float) -> str:
 def _grid(rows: list[tuple[float, str]]) -> Iterator[str]:
     for y, label in rows:
         yield f'<line x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>'
-        yield _text(MARGIN - 8, y + 4, label, "end")
+        yield svg_text(MARGIN - 8, y + 4, label, "end")
 
 
 def _legend(names: Mapping[str, Points], styles: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -81,8 +81,9 @@ def _legend(names: Mapping[str, Points], styles: Sequence[tuple[str, str]]) -> I
         y = MARGIN + row * LEGEND_ROW
         ends = f'x1="{WIDTH - MARGIN + 20}" x2="{WIDTH - MARGIN + 45}" y1="{y}" y2="{y}"'
         yield f'<line {ends} stroke="{colour}" stroke-width="1.5"{dashes}/>'
-        yield _text(WIDTH - MARGIN + 50, y + 4, name, "start")
+        yield svg_text(WIDTH - MARGIN + 50, y + 4, name, "start")
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> str:
+def svg_text(x: float, y: float, text: str, anchor: str) -> str:
+    """A text in a drawing."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -51,6 +51,12 @@ def files_read(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys((*locations, *_FINDER.beside(locations).values())))
 
 
+def forget_folders(folders: Iterable[Path]) -> None:
+    """Forget all that was loaded from folders, and the folders: files there may be others the next time."""
+    for folder in folders:
+        _FINDER.forget(folder)
+
+
 def add_import_folder(folder: Path) -> None:
     """Add a folder to the module search path, after all others."""
     if str(folder) not in sys.path:
@@ -104,11 +110,15 @@ class _Finder:
         self.files: dict[str, Path] = {}
         self._folders: list[Path] = []
         self._named: dict[str, Path] = {}
+        self._added: set[Path] = set()
+        """The folders that were added to the module search path."""
 
     def add_import_folder(self, folders: Iterable[Path]) -> None:
         """Add folders, before those added earlier."""
         self._folders = list(dict.fromkeys((*folders, *self._folders)))
         for folder in self._folders:
+            if str(folder) not in sys.path:
+                self._added.add(folder)
             add_import_folder(folder)  # For packages and extension modules.
         if self._folders and self not in sys.meta_path:
             sys.meta_path.insert(0, self)
@@ -130,6 +140,18 @@ class _Finder:
         """What was loaded from the folders of files, by module name."""
         folders = {location.parent for location in locations}
         return {name: file for name, file in self.files.items() if file.parent in folders}
+
+    def forget(self, folder: Path) -> None:
+        """Forget a folder, and what was loaded from it."""
+        for name in [name for name, file in self.files.items() if file.parent == folder]:
+            sys.modules.pop(name, None)
+            del self.files[name]
+        self._named = {name: file for name, file in self._named.items() if file.parent != folder}
+        self._folders = [each for each in self._folders if each != folder]
+        if folder in self._added:
+            self._added.remove(folder)
+            sys.path.remove(str(folder))
+            sys.path_importer_cache.pop(str(folder), None)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The spec of a module, for Python's import system; None: not found here."""
