@@ -32,7 +32,7 @@ SCALE_DOWN_DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabl
 CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 
 
-class EmptiedNode(Struct):
+class EmptiedNode(Struct, kw_only=True):
     """A node that can be emptied, and the moves that do it, in this order."""
 
     node: str
@@ -40,14 +40,14 @@ class EmptiedNode(Struct):
     moves: list[Move]
 
 
-class KeptNode(Struct):
+class KeptNode(Struct, kw_only=True):
     """A node that stays, and why."""
 
     node: str
     reason: str
 
 
-class Consolidation(Struct):
+class Consolidation(Struct, kw_only=True):
     """The nodes that can be emptied one after another; all of them are cordoned before the first move."""
 
     api_version: str = FORMAT

@@ -25,7 +25,7 @@ from moorage.planning.trial import Placement, Trial, existing
 from moorage.simulation.settings import Settings
 
 
-class Drain(Struct):
+class Drain(Struct, kw_only=True):
     """A drain of nodes, one after another, each pod evicted when its budget allows it."""
 
     api_version: str = FORMAT

@@ -32,7 +32,7 @@ NODE: Final = "node"
 """The domain that is one node; all others are labels of nodes."""
 
 
-class Failure(Struct):
+class Failure(Struct, kw_only=True):
     """One domain that fails: its nodes and their pods are gone at once."""
 
     name: str
@@ -49,7 +49,7 @@ class Failure(Struct):
     """What is requested of the nodes that are left."""
 
 
-class Failures(Struct):
+class Failures(Struct, kw_only=True):
     """The failure of each domain, one at a time."""
 
     api_version: str = FORMAT
@@ -120,7 +120,7 @@ def _failure(trial: Trial, name: str, nodes: list[Node], pods: list[Pod], recrea
         lost=lost,
         moves=moves,
         pending=pending,
-        reasons=counted(pending),
+        reasons=counted(each.message for each in pending),
         usage=trial.usage(),
     )
     trial.undo_to(mark)

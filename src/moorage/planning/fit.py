@@ -23,14 +23,14 @@ _INSUFFICIENT: Final = re.compile(r"Insufficient (\S+)")
 _TOO_MANY_PODS: Final = "Too many pods"
 
 
-class NodeCount(Struct):
+class NodeCount(Struct, kw_only=True):
     """How many of the pods went to a node."""
 
     node: str
     pods: int
 
 
-class Refusals(Struct):
+class Refusals(Struct, kw_only=True):
     """Nodes that one plugin rejects for the same reasons."""
 
     plugin: str
@@ -38,7 +38,7 @@ class Refusals(Struct):
     nodes: int
 
 
-class Fit(Struct):
+class Fit(Struct, kw_only=True):
     """How many rounds of a set of pods fit, each placed by the engine after the other."""
 
     api_version: str = FORMAT

@@ -19,11 +19,11 @@ from moorage.api.decode import InputError
 from moorage.planning.patterns import Pattern, all_patterns, greedy_patterns
 from moorage.planning.pod_classes import Packing
 
-_MAX_PATTERNS: Final = 1000
+_MAX_PATTERNS: Final = 400
 """Number of patterns up to which all of them are in the model."""
 _MAX_ROUNDS: Final = 200
 """Number of rounds in which patterns are generated."""
-_MAX_SOLVER_NODES: Final = 2000
+_MAX_SOLVER_NODES: Final = 400
 """Number of nodes of the solver's tree after which it ends with what it has."""
 _TOLERANCE: Final = 1e-6
 _MAX_SUMS: Final = 200_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, dataclass_transform
 
@@ -31,7 +32,7 @@ class Struct(msgspec.Struct, rename="camel", kw_only=True):
     """The base of everything in a result: camelCase in JSON."""
 
 
-class Move(Struct):
+class Move(Struct, kw_only=True):
     """A pod that gets a node, in the order in which it does."""
 
     namespace: str
@@ -41,7 +42,7 @@ class Move(Struct):
     node: str
 
 
-class WaitingPod(Struct):
+class WaitingPod(Struct, kw_only=True):
     """A pod that is without a node in the end."""
 
     namespace: str
@@ -54,7 +55,7 @@ class WaitingPod(Struct):
     """The node on which the scheduler would make room for it by preemption; a plan ends there."""
 
 
-class StayingPod(Struct):
+class StayingPod(Struct, kw_only=True):
     """A pod that cannot be evicted."""
 
     namespace: str
@@ -65,7 +66,7 @@ class StayingPod(Struct):
     """The disruption budget that forbids it, if one does."""
 
 
-class Usage(Struct):
+class Usage(Struct, kw_only=True):
     """How much of a resource the pods on nodes request; milli-CPU for cpu, whole units for all else."""
 
     resource: str
@@ -78,18 +79,16 @@ class Usage(Struct):
         return self.requested / self.allocatable if self.allocatable else 0.0
 
 
-class MessageCount(Struct):
+class MessageCount(Struct, kw_only=True):
     """Pods that are pending for the same reason."""
 
     message: str
     pods: int
 
 
-def counted(pods: Iterable[WaitingPod]) -> list[MessageCount]:
-    """Pending pods by message, the most frequent first."""
-    counts: dict[str, int] = {}
-    for each in pods:
-        counts[each.message] = counts.get(each.message, 0) + 1
+def counted(messages: Iterable[str]) -> list[MessageCount]:
+    """Messages of pending pods, the most frequent first."""
+    counts = Counter(messages)
     return [
         MessageCount(message=message, pods=count)
         for message, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
