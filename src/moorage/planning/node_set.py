@@ -251,8 +251,13 @@ class _Search:
         for bin, number in zip(packing.bins, result.nodes, strict=True):
             places = [self._offers.index(offer) for offer in bin.offers]
             for _ in range(number if places else 0):
-                counts[min(places, key=lambda place: (counts[place], place))] += 1
+                counts[min(places, key=lambda place: (self._in_zone(counts, place), place))] += 1
         return tuple(counts)
+
+    def _in_zone(self, counts: Sequence[int], place: int) -> int:
+        """How many nodes there are in the zone of an offer."""
+        zone = self._offers[place].zone
+        return sum(count for count, offer in zip(counts, self._offers, strict=True) if offer.zone == zone)
 
     def _used(self, counts: Counts, shape: Shape) -> int:
         return sum(count for count, offer in zip(counts, self._offers, strict=True) if offer.shape is shape)
