@@ -83,6 +83,7 @@ def test_random_backlogs_cost_little_more_than_the_bound_or_it_is_said_why(first
         cost = sum(each.count * each.price_per_hour for each in plan.shapes)
         assert plan.cost_per_hour == pytest.approx(cost)
         assert 0 < plan.bound_per_hour <= cost + 1e-6
+        assert plan.gap is not None
         assert plan.gap == pytest.approx(cost / plan.bound_per_hour - 1, abs=1e-5)
         assert plan.gap <= 0.1 or plan.why
         near += plan.gap <= 0.1
@@ -108,8 +109,8 @@ def test_a_spread_constraint_is_named_where_it_costs() -> None:
     plan = plan_nodes([], pods, SHAPES, SETTINGS)
     assert (plan.cost_per_hour, plan.bound_per_hour, plan.verified) == (0.2, 0.1, True)
     assert plan.why == [
-        "on the cheapest packing's nodes (0.1) 3 pods stay pending, but 0 without spread constraints and "
-        "affinity between pods"
+        "on the nodes of the cheapest packing (0.1) 3 pods stay pending, but 0 without spread "
+        "constraints and affinity between pods"
     ]
 
 

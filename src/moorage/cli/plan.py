@@ -32,7 +32,7 @@ from moorage.planning.evictions import Permissions
 from moorage.planning.failures import Failures, plan_failures
 from moorage.planning.fit import Fit, plan_fit
 from moorage.planning.inputs import Planned, read_planned, require_nodes
-from moorage.planning.node_set import NodeSet, plan_nodes
+from moorage.planning.node_set import MAX_SIMULATIONS, NodeSet, plan_nodes
 from moorage.planning.results import Progress
 from moorage.simulation.settings import Settings
 
@@ -64,7 +64,7 @@ def show_nodes(
     options: PlannedOptions,
     scheduler: SchedulerChoice,
     catalogue: Path,
-    max_simulations: int,
+    max_simulations: int | None,
     *,
     as_json: bool,
 ) -> None:
@@ -72,7 +72,8 @@ def show_nodes(
 
     def make(planned: Planned, settings: Settings, progress: Progress) -> NodeSet:
         shapes = read_catalogue(catalogue)
-        return plan_nodes(planned.cluster, planned.pods, shapes, settings, max_simulations, progress)
+        most = MAX_SIMULATIONS if max_simulations is None else max_simulations
+        return plan_nodes(planned.cluster, planned.pods, shapes, settings, most, progress)
 
     result = _made("nodes", "simulations", options, scheduler, make)
     _show(result, node_set_text, as_json=as_json)

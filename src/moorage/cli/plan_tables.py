@@ -65,7 +65,7 @@ def node_set_text(plan: NodeSet) -> str:
         ),
         ("cost by hour", f"{plan.cost_per_hour:g}, {state}"),
         ("lower bound", f"{plan.bound_per_hour:g}"),
-        ("gap", f"{plan.gap:.1%}"),
+        ("gap", "-" if plan.gap is None else f"{plan.gap:.1%}"),
         ("simulations", f"{plan.simulations:,}"),
     ]
     parts.append(aligned(("FIGURE", "VALUE"), figures))

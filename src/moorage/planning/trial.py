@@ -183,9 +183,9 @@ class Trial:
 
 
 def pending_pods(objects: Iterable[Object]) -> list[Pod]:
-    """The pods among some objects that need a node and have none."""
-    pods = (each for each in objects if isinstance(each, Pod))
-    return [pod for pod in pods if not (pod.spec.node_name or pod.finished or pod.terminating)]
+    """The pods among some objects that wait for a node; those that a gate keeps from the queue do not."""
+    pods = (each for each in objects if isinstance(each, Pod) and not each.spec.node_name)
+    return [pod for pod in pods if not (pod.finished or pod.terminating or pod.spec.scheduling_gates)]
 
 
 def successor(pod: Pod, node: Node | None = None) -> Pod:

@@ -34,11 +34,10 @@ class Verifier:
 
     def __init__(self, cluster: Iterable[Object], pods: Sequence[Pod], settings: Settings) -> None:
         cluster = list(cluster)
-        pending = {pod.uid for pod in pending_pods(cluster)}
         self.pods = [*pending_pods(cluster), *map(successor, pods)]
         """All pods that are to be placed."""
         self.cluster = [
-            _endless(each) for each in cluster if not isinstance(each, Pod) or each.uid not in pending
+            _endless(each) for each in cluster if not isinstance(each, Pod) or each.spec.node_name
         ]
         self._settings = changed(settings, config=_without_preemption(settings.config), until_seconds=None)
 

@@ -32,7 +32,6 @@ class Output(StrEnum):
 
 
 _EVICTIONS: Final = "Evictions"
-_DEFAULT_SIMULATIONS: Final = 100
 
 Config = Annotated[Path | None, typer.Option(help="A KubeSchedulerConfiguration; the default one without.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same results.")]
@@ -112,8 +111,9 @@ def nodes_command(
     zones: ZoneCount = 3,
     shape: Shapes = None,
     max_simulations: Annotated[
-        int, typer.Option(min=1, help="How many sets of nodes are simulated at most.")
-    ] = _DEFAULT_SIMULATIONS,
+        int | None,
+        typer.Option(min=1, help="How many sets of nodes are simulated at most, to find a cheaper one."),
+    ] = None,
     seed: Seed = 0,
     config: Config = None,
     plugin: PluginFiles = None,
