@@ -20,7 +20,7 @@ _MAX_ROWS: Final = 20
 
 def fit_text(plan: Fit) -> str:
     """How many more pods fit."""
-    what = f"{_count(plan.pods, 'pod')} more {'fits' if plan.pods == 1 else 'fit'}"
+    what = "1 more pod fits" if plan.pods == 1 else f"{plan.pods:,} more pods fit"
     rounds = f" ({_count(plan.rounds, 'round')})" if plan.pods != plan.rounds else ""
     if not plan.complete:
         after = "; there may be room for more"
