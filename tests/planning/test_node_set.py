@@ -122,7 +122,7 @@ def test_a_limit_of_the_catalogue_is_kept_or_named() -> None:
     assert plan.cost_per_hour == 2.1
     plan = plan_nodes([], pods, few[:1], SETTINGS)
     assert not plan.verified
-    assert plan.why[0] == "the limits of the catalogue leave no room for 2 pods"
+    assert plan.why[0] == "within the limits of the catalogue, 2 pods stay without room"
     assert [each.pods for each in plan.pending] == [2]
 
 

@@ -96,7 +96,7 @@ def show_drain(
         names = _targets(require_nodes(planned.cluster), target, selector)
         return plan_drain(planned.cluster, names, settings, Permissions(bare, empty_dir), progress)
 
-    result = _made("drain", "pods", options, scheduler, make)
+    result = _made("drain", "nodes", options, scheduler, make)
     _show(result, drain_text, as_json=as_json)
     _end("drain", is_partial=not result.complete, is_possible=result.succeeds)
 

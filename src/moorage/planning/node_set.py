@@ -103,7 +103,7 @@ def plan_nodes(
     best = search.best if search.best is not None else start
     plan = _result(search, best, search.verification(best), cheapest.bound, complete=complete)
     if cheapest.left_over:
-        plan.why.append(f"the limits of the catalogue leave no room for {cheapest.left_over} pods")
+        plan.why.append(f"within the limits of the catalogue, {_pods(cheapest.left_over)} without room")
     if search.best is None or plan.gap is None or plan.gap > _WIDE_GAP:
         plan.why += _reasons(search, start, cheapest)
         if complete and search.simulations >= max_simulations:

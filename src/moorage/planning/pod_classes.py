@@ -118,7 +118,6 @@ def packing_of(trial: Trial, pods: Iterable[Pod], offers: Sequence[Offer]) -> Pa
     bins = _offered(offers, rows, room, accepts)
     bins += _existing([row_of[name] for name in sorted(there)], room, accepts)
     trial.undo_to(mark)
-    trial.cluster.cache.snapshot()
     return Packing(classes, tuple(bins))
 
 
