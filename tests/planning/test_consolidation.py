@@ -113,7 +113,7 @@ def test_nodes_that_say_so_and_those_of_the_control_plane_stay() -> None:
 
 
 def test_pods_of_daemon_sets_go_with_their_node() -> None:
-    cluster = node("n1"), node("n2", cpu="1"), pod("agent", on="n1", kind="DaemonSet"), pod("web", on="n2")
+    cluster = node("n1"), node("n2", cpu="1"), pod("logging", on="n1", kind="DaemonSet"), pod("web", on="n2")
     assert _emptied(*cluster) == ["n1"]
 
 

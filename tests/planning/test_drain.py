@@ -96,7 +96,7 @@ def test_kubectl_refuses_pods_that_would_be_lost_and_ignores_those_of_nodes() ->
         node("n2"),
         pod("bare", on="n1", kind=""),
         pod("data", on="n1", volumes=volumes),
-        pod("agent", on="n1", kind="DaemonSet"),
+        pod("logging", on="n1", kind="DaemonSet"),
         pod("leaving", on="n1", terminating=True),
     )
     plan = plan_drain(cluster, ["n1"], SETTINGS)

@@ -167,6 +167,8 @@ def _usage(usage: Sequence[Usage]) -> str:
         for each in usage
         if each.allocatable
     ]
+    if not rows:
+        return "no node is left"
     return aligned(("AFTER", "REQUESTED", "ALLOCATABLE", "SHARE"), rows)
 
 
