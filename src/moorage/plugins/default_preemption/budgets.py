@@ -122,7 +122,12 @@ class Budgets:
 def _differ(budget: PodDisruptionBudget | None, older: PodDisruptionBudget | None) -> bool:
     if budget is None or older is None:
         return budget is not older
-    return budget is not older and (budget.spec, budget.status) != (older.spec, older.status)
+    return budget is not older and _read(budget) != _read(older)
+
+
+def _read(budget: PodDisruptionBudget) -> tuple[object, ...]:
+    """What preemption reads of a budget."""
+    return budget.spec, budget.status.disruptions_allowed, budget.status.disrupted_pods
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:
