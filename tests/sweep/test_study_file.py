@@ -76,6 +76,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "scenarios[0].workload.generate.meanInterval: ",
     ),
     (
+        scenario(workload={"generate": {"pods": 1, "arrivals": "often"}}),
+        "scenarios[0].workload.generate.arrivals: expected one of poisson, steady, bursts, diurnal, got ",
+    ),
+    (
         scenario(workload={"generate": {"pods": 1, "gangSize": 1}}),
         "scenarios[0].workload.generate.gangSize: expected a number of at least 2, got 1",
     ),

@@ -13,6 +13,7 @@ import difflib
 import math
 import types
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -46,6 +47,8 @@ def _decode(raw: Any, kind: Any, path: str, problems: list[str]) -> Any:
         return _decode_mapping(raw, get_args(kind)[1], path, problems)
     if issubclass(kind, msgspec.Struct):
         return _decode_struct(raw, kind, path, problems)
+    if issubclass(kind, StrEnum):
+        return _decode_choice(raw, kind, path, problems)
     return _decode_leaf(raw, kind, path, problems)
 
 
@@ -102,6 +105,14 @@ def _decode_leaf(raw: Any, kind: type, path: str, problems: list[str]) -> Any:
     if not fits or (kind is float and not math.isfinite(raw)):
         problems.append(_unexpected(path, _LEAVES[kind], raw))
         return kind()
+    return kind(raw)
+
+
+def _decode_choice(raw: Any, kind: type[StrEnum], path: str, problems: list[str]) -> StrEnum:
+    choices = list(kind)
+    if raw not in choices:
+        problems.append(_unexpected(path, f"one of {', '.join(choices)}", raw))
+        return choices[0]
     return kind(raw)
 
 
