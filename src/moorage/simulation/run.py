@@ -37,12 +37,13 @@ def run_simulation(
 
     interruptible: whether SIGINT ends it early, with the results up to then; only in the main thread.
     """
-    return run_in_virtual_time(_run(scenario, settings, arrived, interruptible))
+    return run_in_virtual_time(simulated(scenario, settings, arrived, interruptible=interruptible))
 
 
-async def _run(
-    scenario: Scenario, settings: Settings, arrived: Arrived, interruptible: bool
+async def simulated(
+    scenario: Scenario, settings: Settings, arrived: Arrived = _arrived, *, interruptible: bool = False
 ) -> SimulationRun:
+    """The same, to be awaited in a `VirtualLoop`; when cancelled, with the results up to then."""
     simulation = Simulation(
         scenario.cluster,
         scenario.workload(settings.seed),

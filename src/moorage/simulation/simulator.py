@@ -67,13 +67,18 @@ class Simulation:
         settings: Settings,
         script: Sequence[ScriptEvent] = (),
         arrived: Callable[[], None] = nothing_began,
+        new_scheduler: Callable[..., Scheduler] = Scheduler,
     ) -> None:
-        """arrived: called after each pod of the workload."""
+        """arrived: called after each pod of the workload.
+
+        new_scheduler: makes the scheduler.
+        """
         self._cluster = cluster
         self._workload = workload
         self._settings = settings
         self._script = script
         self._arrived = arrived
+        self._make_scheduler = new_scheduler
         self._clock = VirtualLoopClock()
         self.records = Records(self._clock.now)
         self.is_complete = False
@@ -112,7 +117,7 @@ class Simulation:
 
     def _new_scheduler(self) -> Scheduler:
         settings = self._settings
-        return Scheduler(
+        return self._make_scheduler(
             StoreClient(self._store),
             settings.config,
             settings.registry,
