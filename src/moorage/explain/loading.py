@@ -99,8 +99,11 @@ def load_from_dump(
     return LoadedCluster(cluster, pod)
 
 
-def fill(cluster: SimulatedCluster, objects: Iterable[Object], pod: Pod) -> None:
-    """Put objects into a cluster, with the nominations and groups of pods without a node."""
+def fill(cluster: SimulatedCluster, objects: Iterable[Object], pod: Pod | None = None) -> None:
+    """Put objects into a cluster, with the nominations and groups of pods without a node.
+
+    pod: one whose nomination does not count.
+    """
     cache, infos, placed = cluster.cache, PodInfos(), []
     for each in objects:
         if not isinstance(each, Pod):
@@ -111,6 +114,6 @@ def fill(cluster: SimulatedCluster, objects: Iterable[Object], pod: Pod) -> None
         if each.spec.node_name:
             if not each.finished:
                 placed.append(infos.of(each))
-        elif each.status.nominated_node_name and each.uid != pod.uid:
+        elif each.status.nominated_node_name and (pod is None or each.uid != pod.uid):
             cache.nominations.put(each, each.status.nominated_node_name)
     cache.add_pods(placed)
