@@ -73,7 +73,7 @@ def read_scenario(
     others = [path for path in source.workload if path not in traces]
     wanted = [located for path in others for located in load_manifests(path)]
     for located in wanted:
-        _refuse_owner(located)
+        refuse_owner(located)
     admission = Admission([*manifests, *wanted], version.features)
     asked = admission.objects(wanted)
     cluster = [*nodes_of(source.shapes), *admission.objects(manifests), *others_of(asked)]
@@ -94,7 +94,7 @@ def read_scenario(
     return Scenario(cluster, lambda seed: arrivals, len(arrivals), script)
 
 
-def _refuse_owner(located: Located) -> None:
+def refuse_owner(located: Located) -> None:
     """InputError for an object that is made into pods by a controller: there is none in a simulation."""
     manifest, where = located
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
