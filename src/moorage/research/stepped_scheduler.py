@@ -7,7 +7,7 @@ everything is done that needs no time, such as bindings, so that stepping and ru
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 from moorage.api.decode import InputError
 from moorage.api.limits import PodLimitError
@@ -22,11 +22,11 @@ from moorage.framework.runtime.framework import Framework
 from moorage.queue.queued_group import QueuedGroup
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place
-from moorage.scheduler.attempts import Failure, failure_of_decision
+from moorage.scheduler.attempts import failure_of_decision
 from moorage.scheduler.scheduler import Scheduler
 from moorage.simulation.virtual_loop import VirtualLoop
 
-_DECLINED = "declined by the policy"
+_DECLINED: Final = "declined by the policy"
 
 
 class SteppedScheduler(Scheduler):
@@ -109,12 +109,12 @@ class SteppedScheduler(Scheduler):
 
     async def decline(self, pod: Pod) -> None:
         """Put a pod back: until an event that may help if it fits nowhere, else for its backoff."""
-        decision = self.evaluate(pod, CycleState())
+        decision, queued = self.evaluate(pod, CycleState()), self._taken(pod)
         if len(decision.feasible):
-            failure = Failure("SchedulerError", _DECLINED, nominated=None)
+            self._observer.failed(queued, "Unschedulable", _DECLINED)
+            self.queue.put_back(queued, queued.pod)
         else:
-            failure = failure_of_decision(decision)
-        self._schedule_one.fail(self._taken(pod), failure)
+            self._schedule_one.fail(queued, failure_of_decision(decision))
         await rest()
 
     def framework_of(self, pod: Pod) -> Framework:

@@ -141,6 +141,19 @@ class SteppedSimulation:
         course.advance(self.now)
         return course.mean(PENDING_PODS) * course.seconds
 
+    @property
+    def attempts(self) -> int:
+        """How often the pod at hand was popped from the queue, this time included; 0: none is at hand."""
+        at_hand = self._scheduler.at_hand
+        return 0 if at_hand is None else at_hand.attempts
+
+    @property
+    def waited_seconds(self) -> float:
+        """For how long the pod at hand has been in the queue; 0: none is at hand."""
+        at_hand = self._scheduler.at_hand
+        since = None if at_hand is None else at_hand.first_attempt
+        return 0.0 if since is None else self.now - since
+
     # -- decisions
 
     def feasible(self, pod: Pod | str | None = None) -> list[str]:
