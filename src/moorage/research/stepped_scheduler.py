@@ -42,6 +42,11 @@ class SteppedScheduler(Scheduler):
         """Set when there is something at hand."""
         self._resumed = asyncio.Event()
 
+    @property
+    def background_task_count(self) -> int:
+        """Number of running background tasks, and of what is at hand: a simulation with any is not over."""
+        return super().background_task_count + (self.at_hand is not None)
+
     def resume(self) -> None:
         """Let the scheduler decide about what is at hand, unless that was done, and go on."""
         if self.paused.done():

@@ -47,23 +47,26 @@ class SteppedSimulation:
         self._thread.run(self._begin(scenario))
 
     async def _begin(self, scenario: Scenario) -> None:
-        settings = self._settings
+        settings, made = self._settings, list[SteppedScheduler]()
+
+        def new_scheduler(*args: Any, **options: Any) -> SteppedScheduler:
+            # Has no reference to this object: its loop would keep it from being forgotten, and closed.
+            made.append(SteppedScheduler(*args, **options))
+            return made[0]
+
         self._simulation = Simulation(
             scenario.cluster,
             scenario.workload(settings.seed),
             settings,
             scenario.script,
-            new_scheduler=self._new_scheduler,
+            new_scheduler=new_scheduler,
         )
         self._clock = asyncio.get_running_loop()
         self._running = asyncio.create_task(self._simulation.run())
         await asyncio.sleep(0)
         if self._running.done():
             self._running.result()
-
-    def _new_scheduler(self, *args: Any, **options: Any) -> SteppedScheduler:
-        self._scheduler = SteppedScheduler(*args, **options)
-        return self._scheduler
+        [self._scheduler] = made
 
     # -- time
 
