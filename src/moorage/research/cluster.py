@@ -112,6 +112,9 @@ class Cluster:
         content = ClusterContent(self.objects, self._manifests, self.notes, version)
         return type(self)(content, self._options)
 
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.copy()
+
     # -- what there is
 
     @property
