@@ -48,7 +48,7 @@ Trying things out, without a cluster
     decode_object, InputError: objects from files. default_config, load_config, parse_config.
 
 In notebooks, and for research
-    Cluster: one in memory, from manifests, a dump, a live cluster or shapes; to ask, simulate and step through.
+    Cluster: one in memory, of manifests, a dump, a live cluster or shapes; to ask, simulate, step through.
     Generator: random workloads for simulations. PlacementError: why a pod cannot be placed on a node.
     moorage.research.gym_env: an environment of Gymnasium.
 
