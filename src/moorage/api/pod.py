@@ -155,10 +155,17 @@ class ImageVolume(Struct):
     reference: str = ""
 
 
+class EmptyDirVolume(Struct):
+    """A volume of the node that is lost with the pod."""
+
+    medium: str = ""
+
+
 class Volume(PersistentVolumeSource):
     """A pod's volume: a claim, or one of the sources named in the pod itself."""
 
     name: str = ""
+    empty_dir: EmptyDirVolume | None = None
     persistent_volume_claim: PersistentVolumeClaimVolume | None = None
     ephemeral: EphemeralVolume | None = None
     image: ImageVolume | None = None

@@ -53,12 +53,16 @@ class PodDisruptionBudgetSpec(Struct):
     selector: LabelSelector | None = None
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class PodDisruptionBudgetStatus(Struct):
     """How many pods may be disrupted now."""
 
     disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
     disrupted_pods: dict[str, str] = {}
 
 

@@ -52,6 +52,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.manifests:manifests",
         "Print what puts a scheduler into a cluster: account, roles, NetworkPolicy, Deployment, PodMonitor.",
     ),
+    "plan": (
+        "moorage.cli.commands.plan:app",
+        "Plan on paper: what fits, which nodes to have, drains, consolidation, failures.",
+    ),
     "queue": (
         "moorage.cli.commands.queue:queue",
         "Show which pods a running scheduler has in its queue: why, since when, and what would wake them.",

@@ -102,7 +102,7 @@ def load_from_dump(
 def fill(cluster: SimulatedCluster, objects: Iterable[Object], pod: Pod | None = None) -> None:
     """Put objects into a cluster, with the nominations and groups of pods without a node.
 
-    pod: one whose nomination does not count.
+    pod: the pod that is asked about, whose own nomination is left out.
     """
     cache, infos, placed = cluster.cache, PodInfos(), []
     for each in objects:

@@ -31,7 +31,9 @@ def equivalence_key(pod: Pod, *, any_claims: bool = False, any_group: bool = Fal
 
 
 def _is_read(volume: Volume) -> bool:
-    return volume.persistent_volume_claim is not None or volume != Volume(name=volume.name)
+    return volume.persistent_volume_claim is not None or volume != Volume(
+        name=volume.name, empty_dir=volume.empty_dir
+    )
 
 
 def _with_any_claim(volume: Volume) -> Volume:
