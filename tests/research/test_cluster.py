@@ -260,7 +260,7 @@ def test_everything_works_where_a_loop_is_running() -> None:
         (lambda: cluster(config="x: 1\n"), "config: .*"),
         (lambda: cluster().decide("web"), "web: No such file or directory"),
         (lambda: cluster().decide([pod("a"), pod("b")]), "pod: expected the manifest of one Pod, .*"),
-        (lambda: cluster().decide(BIG), "pod: expected the manifest of one Pod, .*"),
+        (lambda: cluster().decide(BIG), "pod: expected manifests of Pods, .*"),
         (lambda: cluster().simulate({"number": 3}), "workload: unknown field number; expected count, .*"),
         (lambda: cluster().simulate({"seed": 3, "count": 1}), "workload: unknown field seed; .*"),
         (lambda: cluster().simulate({}), "workload: count is missing; .*"),

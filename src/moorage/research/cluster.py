@@ -22,6 +22,7 @@ from moorage.explain.report import Report, report
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.research.node_state import NodeState, node_states
 from moorage.research.own_thread import LoopThread, apart
+from moorage.research.plans import Plans
 from moorage.research.results import (
     PodDecision,
     PodExplanation,
@@ -187,11 +188,21 @@ class Cluster:
             return pod
         if isinstance(pod, str) and not is_text(pod) and (known := self._known(pod)) is not None:
             return known
-        manifests = [self._numbered(each) for each in manifests_of(pod, "pod")]
-        pods = Admission([*self._manifests, *manifests], self._settings.version.features).objects(manifests)
-        if len(pods) != 1 or not isinstance(pods[0], Pod):
+        pods = self._new_pods(pod)
+        if len(pods) != 1:
             raise InputError("pod", "expected the manifest of one Pod, and nothing else")
         return pods[0]
+
+    def _new_pods(self, source: Source) -> list[Pod]:
+        """The pods of manifests, admitted as an API server would."""
+        manifests = [self._numbered(each) for each in manifests_of(source, "pod")]
+        objects = Admission([*self._manifests, *manifests], self._settings.version.features).objects(
+            manifests
+        )
+        pods = [each for each in objects if isinstance(each, Pod)]
+        if len(pods) != len(manifests):
+            raise InputError("pod", "expected manifests of Pods, and nothing else")
+        return pods
 
     def _known(self, name: str) -> Pod | None:
         key = name if "/" in name else f"default/{name}"
@@ -204,6 +215,11 @@ class Cluster:
         return completed(manifest, next(self._numbers), where), where
 
     # -- workloads
+
+    @property
+    def plan(self) -> Plans:
+        """Plans for this cluster, on paper: `fit`, `nodes`, `drain`, `consolidation` and `failures`."""
+        return Plans(self.objects, self._settings, self._new_pods)
 
     def simulate(self, workload: Workload = None, **options: Unpack[SimulationOptions]) -> SimulatedWorkload:
         """What becomes of a workload in this cluster, in virtual time; nothing changes.
