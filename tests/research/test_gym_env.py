@@ -13,7 +13,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from moorage import Cluster, Generator
-from moorage.research.gym_env import ID, SchedulingEnv, Transition
+from moorage.research.gym_env import ID, SchedulingEnv
+from moorage.research.rewards import Transition
 from tests.builders import node
 from tests.research.making import pod
 

@@ -9,7 +9,6 @@ groups of pods are left to the scheduler. An episode ends with its simulation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from moorage.api.pod import Pod
 from moorage.api.resource_requests import current_requests, resource_amounts
 from moorage.research.cluster import Cluster
 from moorage.research.results import SimulatedWorkload
+from moorage.research.rewards import Transition, waiting_time
 from moorage.research.scheduler_options import SimulationOptions
 from moorage.research.stepping import PlacementError, SteppedSimulation
 from moorage.research.workloads import Workload
@@ -39,33 +39,7 @@ _DEFAULT_WORKLOAD: Final = {"count": 200, "interval_seconds": 5.0, "duration_sec
 _MAX_STEPS: Final = 10_000
 _MAX_WAITING: Final = 1e9
 """Upper bound of what is observed of the queue."""
-_INFEASIBLE_PENALTY: Final = 1.0
 _SEEDS: Final = 2**31
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """What happened in one step."""
-
-    simulation: SteppedSimulation
-    pod: Pod
-    node: str | None
-    """The node that the pod was placed on; None: nowhere."""
-    is_feasible: bool
-    """Whether the action was possible: the filters let that node pass, or the pod was to wait."""
-    seconds: float
-    """How much time passed until the next decision."""
-    waiting_pod_seconds: float
-    """How long all pods waited meanwhile, added up, in seconds."""
-
-
-def waiting_time(transition: Transition) -> float:
-    """The default reward: the time that pods waited, in seconds, negative; 1 less if it was not possible.
-
-    Over an episode it adds up to the waiting time of all pods.
-    """
-    penalty = 0.0 if transition.is_feasible else _INFEASIBLE_PENALTY
-    return -transition.waiting_pod_seconds - penalty
 
 
 class SchedulingEnv(gymnasium.Env[Observation, np.int64]):
