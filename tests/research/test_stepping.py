@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import signal
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +18,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from moorage import Cluster, Generator, InputError, PlacementError
+from moorage.research.own_thread import LoopThread
 from moorage.research.results import SimulatedWorkload
 from moorage.research.stepping import SteppedSimulation
 from tests.builders import node
@@ -252,3 +255,23 @@ def test_closed_and_forgotten_simulations_leave_no_thread() -> None:
     for each in threads:
         each.join(60)
     assert threading.active_count() == before
+
+
+def test_an_interrupted_call_is_cancelled() -> None:
+    ended, main = [], threading.get_ident()
+
+    async def work() -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    # Shells let processes in the background ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with LoopThread() as thread, pytest.raises(KeyboardInterrupt):
+            thread.run(work())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended == [True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -33,12 +33,13 @@ class LoopThread:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine; it is cancelled if the caller is interrupted."""
         task = self._loop.create_task(work)
-        running = self._threads.submit(self._loop.run_until_complete, task)
+        running: list[Future[T]] = []
         try:
-            return running.result()
+            running.append(self._threads.submit(self._loop.run_until_complete, task))
+            return running[0].result()
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(task.cancel)
-            wait((running,))
+            wait(running)
             raise
 
     def close(self) -> None:
