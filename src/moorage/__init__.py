@@ -47,6 +47,11 @@ Trying things out, without a cluster
     Cache, Engine, Profiles, Decision: the parts these are made of. PluginError: how a plugin failed.
     decode_object, InputError: objects from files. default_config, load_config, parse_config.
 
+In notebooks, and for research
+    Cluster: one in memory, of manifests, a dump, a live cluster or shapes; to ask, simulate, step through.
+    Generator: random workloads for simulations. PlacementError: why a pod cannot be placed on a node.
+    moorage.research.gym_env: an environment of Gymnasium.
+
 Shipping a scheduler of one's own
     scheduler_command, with_plugin: `moorage run` as a program with plugins built in.
     Registry, RegistryError, default_registry: plugins by name.
@@ -115,8 +120,11 @@ if TYPE_CHECKING:
     from moorage.plugins import default_registry
     from moorage.queue.cluster_events import Action, Interest, Resource, on
     from moorage.queue.queued_pod import QueuedPod
+    from moorage.research.cluster import Cluster
+    from moorage.research.stepping import PlacementError
     from moorage.sim.cluster import SimulatedCluster
     from moorage.sim.deciding import decide
+    from moorage.simulation.generator import Generator
 
 __all__ = [
     "ALL",
@@ -131,6 +139,7 @@ __all__ = [
     "Action",
     "Cache",
     "Client",
+    "Cluster",
     "Code",
     "CycleState",
     "Decision",
@@ -140,6 +149,7 @@ __all__ = [
     "Effect",
     "Engine",
     "FilterResult",
+    "Generator",
     "GroupDryRun",
     "Handle",
     "InputError",
@@ -155,6 +165,7 @@ __all__ = [
     "Permission",
     "Placement",
     "PlacementAssignments",
+    "PlacementError",
     "PlacementProgress",
     "PluginError",
     "Pod",
@@ -251,8 +262,11 @@ _HOMES: Final = {
     "moorage.plugins": ("default_registry",),
     "moorage.queue.queued_pod": ("QueuedPod",),
     "moorage.queue.cluster_events": ("Action", "Interest", "Resource", "on"),
+    "moorage.research.cluster": ("Cluster",),
+    "moorage.research.stepping": ("PlacementError",),
     "moorage.sim.cluster": ("SimulatedCluster",),
     "moorage.sim.deciding": ("decide",),
+    "moorage.simulation.generator": ("Generator",),
 }
 """The modules that the public names are imported from, which is done when a name is first used."""
 

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -105,7 +105,12 @@ Located = tuple[Any, str]
 
 def load_manifests(path: Path) -> list[Located]:
     """All manifests in a file, lists unfolded."""
-    return list(_unfold(load_documents(read_text(path), str(path)), str(path)))
+    return unfolded(load_documents(read_text(path), str(path)), str(path))
+
+
+def unfolded(documents: Iterable[Any], where: str) -> list[Located]:
+    """Manifests of which some are lists: their items take their place."""
+    return list(_unfold(documents, where))
 
 
 def completed(manifest: Any, number: int, where: str) -> Any:
@@ -125,7 +130,7 @@ def completed(manifest: Any, number: int, where: str) -> Any:
     return {**manifest, "metadata": {**meta, "name": name, **place}}
 
 
-def _unfold(documents: list[Any], where: str) -> Iterator[Located]:
+def _unfold(documents: Iterable[Any], where: str) -> Iterator[Located]:
     for document in documents:
         items = document.get("items") if isinstance(document, Mapping) else None
         kind = str(document.get("kind", "")) if isinstance(document, Mapping) else ""

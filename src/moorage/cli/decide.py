@@ -21,9 +21,8 @@ from moorage.clock import LoopClock
 from moorage.config.load import default_config, load_config
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.group_report import GroupReport
-from moorage.explain.report import Report, report
-from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.interface.status import Code
+from moorage.explain.placing import placed
+from moorage.explain.report import Report
 from moorage.framework.loading.registry import RegistryError
 from moorage.services.extender_client import http_extenders
 from moorage.sim.admission import Admission
@@ -104,34 +103,13 @@ def _in_order(
 ) -> Iterator[Report | GroupReport]:
     """The decisions about pods in their order; a group has the place of its first pod."""
     if not cluster.cache.pod_groups.is_enabled:
-        yield from (_place(cluster, pod) for pod in pods)
+        yield from (placed(cluster, pod) for pod in pods)
         return
     groups = GroupDecisions(cluster, pods, objects, seed)
     for pod in pods:
         if standing := ended(pod):
             yield Report(pod.key, None, standing, (), 0)
         elif group_of(pod) is None:
-            yield _place(cluster, pod)
+            yield placed(cluster, pod)
         else:
             yield from groups.about(pod)
-
-
-def _place(cluster: SimulatedCluster, pod: Pod) -> Report:
-    """Decide about one pod, and apply the decision, so that the next pod sees it.
-
-    A pod that is already on a node is removed first: then the decision explains why it would go there.
-    """
-    if standing := cluster.not_tried(pod):
-        return Report(pod.key, None, standing, (), 0)
-    pod = cluster.take_out(pod)
-    cycle = CycleState()
-    decision = cluster.decide(pod, cycle)
-    made = report(decision)
-    if decision.node is not None:
-        status = cluster.bind(pod, decision.node, cycle)
-        if status.code is not Code.SUCCESS:
-            by = f"{status.plugin}: " if status.plugin else ""
-            return Report(pod.key, None, f"{by}{status.message}", made.nodes, made.tied)
-    elif decision.post_filter is not None and decision.post_filter.nominated_node:
-        cluster.cache.nominations.put(pod, decision.post_filter.nominated_node)
-    return made

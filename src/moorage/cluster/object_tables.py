@@ -131,6 +131,11 @@ class Objects:
             table = self._tables[kind] = ObjectTable(self._notify)
         return table
 
+    def __iter__(self) -> Iterator[Object]:
+        """All objects of all kinds."""
+        for table in self._tables.values():
+            yield from table
+
     def put(self, item: Object) -> None:
         """Add or replace an object in its kind's table."""
         self.of(type(item)).put(item)

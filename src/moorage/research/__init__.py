@@ -1,1 +1,1 @@
-"""The Python API for notebooks and research: clusters, simulations and plans without a command line."""
+"""Clusters in notebooks and for research: ask, simulate, step through, without asyncio."""

@@ -14,7 +14,7 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.engine.decision import Decision
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.loading.plugin_discovery import enabled_everywhere
+from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, enabled_everywhere
 from moorage.plugins import default_registry
 from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
@@ -38,11 +38,7 @@ def decide(
     seed: seed for the choice among nodes with equal scores.
     version: the version of Kubernetes to emulate; `config` should have been read for the same one.
     """
-    registry = default_registry()
-    config = default_config(version) if config is None else config
-    for plugin in plugins:
-        registry.register(plugin.name, plugin)
-        config = enabled_everywhere(config, plugin)
+    config, registry = with_classes(default_config(version) if config is None else config, plugins)
     objects = list(objects)
     manifests = [(item, "") for item in objects if not isinstance(item, Object)]
     admission = Admission(manifests)
@@ -51,6 +47,15 @@ def decide(
     cluster = SimulatedCluster(stored, config, registry, seed, version=version)
     asked = _pod_of(pod, admission)
     return cluster.decide(cluster.take_out(asked), CycleState())
+
+
+def with_classes(config: SchedulerConfiguration, plugins: Iterable[type[Any]]) -> DiscoveredPlugins:
+    """A configuration with classes enabled besides the default plugins, at all their extension points."""
+    registry = default_registry()
+    for plugin in plugins:
+        registry.register(plugin.name, plugin)
+        config = enabled_everywhere(config, plugin)
+    return DiscoveredPlugins(config, registry)
 
 
 def _pod_of(pod: Pod | Manifest, admission: Admission) -> Pod:

@@ -75,7 +75,9 @@ def run_simulation(
     observer: receives the scheduler's events.
     """
     workload = scenario.workload(settings.seed)  # It may sort a trace, which SIGINT must be able to end.
-    return run_in_virtual_time(_run(scenario, workload, settings, progressed, interruptible, observer))
+    return run_in_virtual_time(
+        simulated(scenario, workload, settings, progressed, interruptible=interruptible, observer=observer)
+    )
 
 
 def _new_simulation(
@@ -94,14 +96,16 @@ def _new_simulation(
     return simulation
 
 
-async def _run(
+async def simulated(
     scenario: Scenario,
     workload: Iterable[Arrival],
     settings: Settings,
-    progressed: Progressed,
-    interruptible: bool,
-    observer: Observer | None,
+    progressed: Progressed = _progressed,
+    *,
+    interruptible: bool = False,
+    observer: Observer | None = None,
 ) -> SimulationRun:
+    """The same, to be awaited in a `VirtualLoop`; when cancelled, with the results up to then."""
     simulation = _new_simulation(scenario, workload, settings, lambda: progressed(simulation), observer)
     running = asyncio.create_task(simulation.run())
     received: list[int] = []

@@ -12,7 +12,7 @@ A file is a YAML list of events, each with a time since the start and one action
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -37,10 +37,16 @@ class ScriptEvent(NamedTuple):
 
 def read_script(path: Path) -> list[ScriptEvent]:
     """The events of a file, in the order in which they happen; or InputError."""
-    entries = [
-        each for document in load_documents(read_text(path), str(path)) for each in _entries(document, path)
-    ]
-    events = [_event(entry, f"{path}: event {number}") for number, entry in enumerate(entries, 1)]
+    documents = load_documents(read_text(path), str(path))
+    return script_of([each for document in documents for each in _entries(document, path)], str(path))
+
+
+def script_of(entries: Iterable[Any], where: str) -> list[ScriptEvent]:
+    """Events such as `{at: 2h, drain: node-3}`, in the order in which they happen; or InputError.
+
+    where: what they are from, for errors.
+    """
+    events = [_event(entry, f"{where}: event {number}") for number, entry in enumerate(entries, 1)]
     return sorted(events, key=lambda each: each.at_seconds)
 
 

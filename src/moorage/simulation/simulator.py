@@ -69,10 +69,11 @@ class Simulation:
         script: Sequence[ScriptEvent] = (),
         progressed: Callable[[], None] = nothing_began,
         observer: Observer | None = None,
+        new_scheduler: Callable[..., Scheduler] = Scheduler,
     ) -> None:
         """progressed: called after each pod of the workload, and when one has ended.
 
-        observer: receives the scheduler's events, too.
+        observer: receives the scheduler's events, too. new_scheduler: makes the scheduler.
         """
         self._cluster = cluster
         self._workload = workload
@@ -80,6 +81,7 @@ class Simulation:
         self._script = script
         self._progressed = progressed
         self._observer = observer
+        self._make_scheduler = new_scheduler
         self._clock = VirtualLoopClock()
         self.records = Records(self._clock.now)
         self.notes: list[str] = []
@@ -126,7 +128,7 @@ class Simulation:
 
     def _new_scheduler(self) -> Scheduler:
         settings, attempts = self._settings, Attempts(self.records)
-        return Scheduler(
+        return self._make_scheduler(
             StoreClient(self._store),
             settings.config,
             settings.registry,

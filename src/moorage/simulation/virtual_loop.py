@@ -25,15 +25,18 @@ _TURNS_PER_POLL: Final = 64
 class _PassingTime(selectors.DefaultSelector):
     """A selector that does not wait for files, but lets time pass."""
 
-    def __init__(self, let_pass: Callable[[float], None]) -> None:
+    def __init__(self, let_pass: Callable[[float], None], has_rested: Callable[[], bool]) -> None:
         super().__init__()
         self._let_pass = let_pass
+        self._has_rested = has_rested
         self._turns = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """The files that are ready; if there is none, the time to the next timer has passed."""
         self._turns += 1
         if timeout is not None and timeout <= 0 and self._turns % _TURNS_PER_POLL:
+            return []
+        if (timeout is None or timeout > 0) and self._has_rested():
             return []
         ready = super().select(0 if timeout is not None else None)
         if not ready and timeout is not None and timeout > 0:
@@ -46,11 +49,26 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._virtual_seconds = 0.0
-        super().__init__(_PassingTime(self._let_pass))
+        self._resting: list[asyncio.Future[None]] = []
+        super().__init__(_PassingTime(self._let_pass, self._has_rested))
 
     def time(self) -> float:
         """Virtual time, in seconds."""
         return self._virtual_seconds
+
+    async def rest(self) -> None:
+        """Returns when all is done that can be done now: before time passes."""
+        rested = self.create_future()
+        self._resting.append(rested)
+        await rested
+
+    def _has_rested(self) -> bool:
+        """Nothing is left to do now; whether anyone waited for that, and goes on."""
+        waiting, self._resting = self._resting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+        return bool(waiting)
 
     def _let_pass(self, seconds: float) -> None:
         self._virtual_seconds += seconds
