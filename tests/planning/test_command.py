@@ -80,7 +80,7 @@ def test_the_example_of_each_help_is_shown_on_the_page(name: str) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("fit", "examples/pod.yaml"), "there are no nodes; give --nodes, --shape or --from"),
+        (("fit", "examples/pod.yaml"), "there are no nodes; give --nodes, --shape, --from or --kubeconfig"),
         (("fit", "none.yaml", "--nodes", "1"), "none.yaml: No such file or directory"),
         (("fit", "examples/cluster.yaml", "--nodes", "1", "--emulated-version", "9"), "--emulated-version: "),
         (("drain", "nowhere", *FLEET), "there is no node and no zone nowhere"),

@@ -81,7 +81,7 @@ class CompareOptions:
             restarts_pods=self.restarts,
         )
         if version.minor not in scenarios:
-            scenarios[version.minor] = read_scenario(self.scenario.source(), version, skipped)
+            scenarios[version.minor] = read_scenario(self.scenario.source(settings), version, skipped)
         return Variant(name, settings, scenarios[version.minor])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -15,7 +15,7 @@ from moorage.api.decode import InputError
 from moorage.api.labels import ZONE
 from moorage.api.node import Node
 from moorage.cli.garbage_collection import long_running
-from moorage.cli.plan_options import PlannedOptions, SchedulerChoice
+from moorage.cli.plan_options import SchedulerChoice
 from moorage.cli.plan_progress import PlanProgress
 from moorage.cli.plan_tables import (
     consolidation_text,
@@ -24,6 +24,7 @@ from moorage.cli.plan_tables import (
     fit_text,
     node_set_text,
 )
+from moorage.cli.scenario_options import ClusterOptions
 from moorage.framework.loading.registry import RegistryError
 from moorage.planning.catalogue import read_catalogue
 from moorage.planning.consolidation import Consolidation, plan_consolidation
@@ -34,6 +35,7 @@ from moorage.planning.fit import Fit, plan_fit
 from moorage.planning.inputs import Planned, read_planned, require_nodes
 from moorage.planning.node_set import MAX_SIMULATIONS, NodeSet, plan_nodes
 from moorage.planning.results import Progress
+from moorage.simulation.scenario import ScenarioSource
 from moorage.simulation.settings import Settings
 
 _NOT_POSSIBLE: Final = 1
@@ -47,21 +49,27 @@ Make = Callable[[Planned, Settings, Progress], PlanT]
 
 
 def show_fit(
-    options: PlannedOptions, scheduler: SchedulerChoice, maximum: int | None, *, as_json: bool
+    cluster: ClusterOptions,
+    pods: Sequence[Path],
+    scheduler: SchedulerChoice,
+    maximum: int | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Print how many more of some pods fit."""
 
     def make(planned: Planned, settings: Settings, progress: Progress) -> Fit:
         return plan_fit(require_nodes(planned.cluster), planned.pods, settings, maximum, progress)
 
-    result = _made("fit", "rounds", options, scheduler, make)
+    result = _made("fit", "rounds", cluster, scheduler, make, pods)
     is_partial = not result.complete and result.rounds != maximum
     _show(result, fit_text, as_json=as_json)
     _end("fit", is_partial=is_partial)
 
 
 def show_nodes(
-    options: PlannedOptions,
+    cluster: ClusterOptions,
+    workload: Sequence[Path],
     scheduler: SchedulerChoice,
     catalogue: Path,
     max_simulations: int | None,
@@ -75,13 +83,13 @@ def show_nodes(
         most = MAX_SIMULATIONS if max_simulations is None else max_simulations
         return plan_nodes(planned.cluster, planned.pods, shapes, settings, most, progress)
 
-    result = _made("nodes", "simulations", options, scheduler, make)
+    result = _made("nodes", "simulations", cluster, scheduler, make, workload)
     _show(result, node_set_text, as_json=as_json)
     _end("nodes", is_partial=not result.complete, is_possible=result.verified)
 
 
 def show_drain(
-    options: PlannedOptions,
+    cluster: ClusterOptions,
     scheduler: SchedulerChoice,
     target: str,
     selector: str,
@@ -96,13 +104,13 @@ def show_drain(
         names = _targets(require_nodes(planned.cluster), target, selector)
         return plan_drain(planned.cluster, names, settings, Permissions(bare, empty_dir), progress)
 
-    result = _made("drain", "nodes", options, scheduler, make)
+    result = _made("drain", "nodes", cluster, scheduler, make)
     _show(result, drain_text, as_json=as_json)
     _end("drain", is_partial=not result.complete, is_possible=result.succeeds)
 
 
 def show_consolidation(
-    options: PlannedOptions,
+    cluster: ClusterOptions,
     scheduler: SchedulerChoice,
     *,
     bare: bool,
@@ -116,13 +124,13 @@ def show_consolidation(
         permitted = Permissions(bare, empty_dir, unsafe)
         return plan_consolidation(require_nodes(planned.cluster), settings, permitted, progress)
 
-    result = _made("consolidate", "nodes", options, scheduler, make)
+    result = _made("consolidate", "nodes", cluster, scheduler, make)
     _show(result, consolidation_text, as_json=as_json)
     _end("consolidate", is_partial=not result.complete)
 
 
 def show_failures(
-    options: PlannedOptions, scheduler: SchedulerChoice, by: str, *, bare: bool, as_json: bool
+    cluster: ClusterOptions, scheduler: SchedulerChoice, by: str, *, bare: bool, as_json: bool
 ) -> None:
     """Print what failures would leave pending."""
     label = ZONE if by == "zone" else by
@@ -131,20 +139,29 @@ def show_failures(
         cluster = require_nodes(planned.cluster)
         return plan_failures(cluster, settings, label, progress, recreates_bare=bare)
 
-    result = _made("failures", "failures", options, scheduler, make)
+    result = _made("failures", "failures", cluster, scheduler, make)
     _show(result, failures_text, as_json=as_json)
     _end("failures", is_partial=not result.complete)
 
 
 def _made(
-    name: str, noun: str, options: PlannedOptions, scheduler: SchedulerChoice, make: Make[PlanT]
+    name: str,
+    noun: str,
+    cluster: ClusterOptions,
+    scheduler: SchedulerChoice,
+    make: Make[PlanT],
+    new_pods: Sequence[Path] = (),
 ) -> PlanT:
     """A plan; exits with status 2 and one line if the input cannot be used."""
     command = f"moorage plan {name}"
     long_running(f"plan {name}")
     try:
         settings = scheduler.settings()
-        planned = read_planned(options.source(), settings.version)
+        live = cluster.live(settings, has_new_pods=bool(new_pods))
+        source = ScenarioSource(cluster.files, cluster.all_shapes(), new_pods, live=live)
+        planned = read_planned(source, settings.version)
+        for note in live.notes:
+            typer.echo(f"{command}: {note}", err=True)
         with PlanProgress(command, noun) as progress:
             return make(planned, settings, progress.update)
     except (InputError, RegistryError) as error:

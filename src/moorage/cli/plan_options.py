@@ -1,4 +1,4 @@
-"""What the options of `moorage plan` say, before it is read."""
+"""The scheduler that decides in `moorage plan`, as options say it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moorage.cli.version_options import emulated
-from moorage.simulation.scenario import ScenarioSource
 from moorage.simulation.settings import Settings, load_settings
-from moorage.simulation.shapes import NodeShape, parse_shape
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedOptions:
-    """The options that describe a cluster, and new pods."""
-
-    cluster: list[Path]
-    uniform: NodeShape
-    """Nodes that are alike."""
-    shapes: list[str]
-    workload: list[Path]
-
-    def source(self) -> ScenarioSource:
-        """What is to be read; InputError if an option cannot be."""
-        uniform = [self.uniform] if self.uniform.count else []
-        return ScenarioSource(self.cluster, [*uniform, *map(parse_shape, self.shapes)], self.workload)
 
 
 @dataclass(frozen=True, slots=True)

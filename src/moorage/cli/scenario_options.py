@@ -91,13 +91,40 @@ def _resource(text: str) -> tuple[str, Choices[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class ScenarioOptions:
-    """The options that describe a scenario, which several commands have."""
+class ClusterOptions:
+    """The options that describe a cluster."""
 
-    cluster: list[Path]
+    files: list[Path]
     uniform: NodeShape
     """Nodes that are alike."""
     shapes: list[str]
+    kubeconfig: Path | None = None
+    """The kubeconfig of a live cluster; None: it is not named."""
+    context: str = ""
+
+    def all_shapes(self) -> list[NodeShape]:
+        """The shapes of nodes; InputError if one cannot be read."""
+        uniform = [self.uniform] if self.uniform.count else []
+        return [*uniform, *map(parse_shape, self.shapes)]
+
+    def live(self, settings: Settings, *, has_new_pods: bool) -> LiveCluster:
+        """What scheduling needs of the live cluster, if one is named; InputError if it cannot be read."""
+        if self.kubeconfig is None and not self.context:
+            return NO_LIVE
+        if self.files:
+            raise InputError("--from", "give a dump or a live cluster (--kubeconfig, --context), not both")
+        try:
+            access = find_access(self.kubeconfig, context=self.context)
+        except KubeconfigError as error:
+            raise InputError("", str(error)) from None
+        return uvloop.run(read_live(access, settings, has_new_pods=has_new_pods))
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioOptions:
+    """The options that describe a scenario, which several commands have."""
+
+    cluster: ClusterOptions
     workload: list[Path]
     skips_bad: bool
     generated: GeneratedPods
@@ -105,33 +132,18 @@ class ScenarioOptions:
     trace_format: TraceFormat | None = None
     trace_unit: str = DEFAULT_TRACE_UNIT
     controllers: bool = False
-    kubeconfig: Path | None = None
-    """The kubeconfig of a live cluster; None: it is not named."""
-    context: str = ""
 
-    def live_cluster(self, settings: Settings) -> LiveCluster:
-        """What scheduling needs of the live cluster, if one is named; InputError if it cannot be read."""
-        if self.kubeconfig is None and not self.context:
-            return NO_LIVE
-        if self.cluster:
-            raise InputError("--from", "give a dump or a live cluster (--kubeconfig, --context), not both")
-        try:
-            access = find_access(self.kubeconfig, context=self.context)
-        except KubeconfigError as error:
-            raise InputError("", str(error)) from None
-        return uvloop.run(read_live(access, settings, has_new_pods=bool(self.workload)))
-
-    def source(self) -> ScenarioSource:
-        """What is to be read; InputError if an option cannot be."""
-        uniform = [self.uniform] if self.uniform.count else []
+    def source(self, settings: Settings) -> ScenarioSource:
+        """What is to be read; InputError if an option cannot be, or the live cluster."""
         return ScenarioSource(
-            self.cluster,
-            [*uniform, *map(parse_shape, self.shapes)],
+            self.cluster.files,
+            self.cluster.all_shapes(),
             self.workload,
             self.generated.generator(),
             self.script,
             TraceOptions(self.trace_format, parse_units(self.trace_unit), SortedLines().add),
             self.controllers,
+            self.cluster.live(settings, has_new_pods=bool(self.workload)),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -68,8 +68,7 @@ def show_simulation(
         form = "" if placements is None else placement_form(placements)
         settings = options.settings()
         bad_line = skipped.add if options.scenario.skips_bad else None
-        source = replace(options.scenario.source(), live=options.scenario.live_cluster(settings))
-        scenario = read_scenario(source, settings.version, bad_line)
+        scenario = read_scenario(options.scenario.source(settings), settings.version, bad_line)
         with SimulationProgress(_COMMAND, scenario.pod_count, settings.until_seconds) as progress:
             run = run_simulation(scenario, settings, progress.update, interruptible=True)
         result = run.result

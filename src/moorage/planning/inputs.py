@@ -14,6 +14,7 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVers
 from moorage.sim.admission import Admission
 from moorage.simulation.scenario import ScenarioSource
 from moorage.simulation.shapes import nodes_of
+from moorage.simulation.traces.node_lists import is_node_list, read_nodes
 
 _COUNT_FIELDS: Final = {
     "Deployment": "replicas",
@@ -40,13 +41,16 @@ def read_planned(source: ScenarioSource, version: KubernetesVersion = DEFAULT_VE
     A Deployment or another controller in the workload stands for its pods. Other objects in it are part of
     the cluster.
     """
-    manifests = [located for path in source.cluster for located in load_manifests(path)]
+    node_lists = [path for path in source.cluster if is_node_list(path)]
+    dumps = [path for path in source.cluster if path not in node_lists]
+    manifests = [located for path in dumps for located in load_manifests(path)]
     wanted = [
         each for path in source.workload for located in load_manifests(path) for each in _unfolded(located)
     ]
-    admission = Admission([*manifests, *wanted], version.features)
+    admission = Admission([*manifests, *source.live.admission, *wanted], version.features)
     asked = admission.objects(wanted)
-    cluster = [*nodes_of(source.shapes), *admission.objects(manifests)]
+    listed = [node for path in node_lists for node in read_nodes(path, source.trace.units)]
+    cluster = [*nodes_of(source.shapes), *listed, *source.live.objects, *admission.objects(manifests)]
     others = [each for each in asked if not isinstance(each, Pod)]
     return Planned([*cluster, *others], [each for each in asked if isinstance(each, Pod)])
 
@@ -54,7 +58,7 @@ def read_planned(source: ScenarioSource, version: KubernetesVersion = DEFAULT_VE
 def require_nodes(cluster: list[Object]) -> list[Object]:
     """The same objects; InputError if there is no node among them."""
     if not any(isinstance(each, Node) for each in cluster):
-        raise InputError("", "there are no nodes; give --nodes, --shape or --from")
+        raise InputError("", "there are no nodes; give --nodes, --shape, --from or --kubeconfig")
     return cluster
 
 

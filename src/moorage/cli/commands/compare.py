@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moorage.cli.commands.simulate import Output
+from moorage.cli.option_groups import takes
 from moorage.cli.plugin_options import PluginFiles
-from moorage.cli.scenario_flags import (
-    DEFAULT_DURATION,
-    DEFAULT_INTERVAL,
-    DEFAULT_POD_CPU,
-    DEFAULT_POD_MEMORY,
-    ClusterFiles,
-    GeneratedCount,
-    MeanDuration,
-    MeanInterval,
-    NodeCount,
-    NodeCpu,
-    NodeMemory,
-    PodCpu,
-    PodMemory,
-    Priorities,
-    Restart,
-    ScriptFile,
-    Seed,
-    Shapes,
-    SkipBad,
-    Until,
-    WorkloadFiles,
-    ZoneCount,
-)
+from moorage.cli.scenario_flags import Restart, Seed, Until
+from moorage.cli.scenario_groups import scenario_options
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 
+if TYPE_CHECKING:
+    from moorage.cli.scenario_options import ScenarioOptions
 
+
+@takes(scenario=scenario_options)
 def compare(
     configurations: Annotated[
         list[str],
@@ -45,21 +28,7 @@ def compare(
             "version of Kubernetes. The others are compared with the first.",
         ),
     ],
-    cluster: ClusterFiles = None,
-    nodes: NodeCount = 0,
-    node_cpu: NodeCpu = "8",
-    node_memory: NodeMemory = "32Gi",
-    zones: ZoneCount = 3,
-    shape: Shapes = None,
-    workload: WorkloadFiles = None,
-    skip_bad: SkipBad = False,
-    generate: GeneratedCount = 0,
-    mean_interval: MeanInterval = DEFAULT_INTERVAL,
-    mean_duration: MeanDuration = DEFAULT_DURATION,
-    pod_cpu: PodCpu = DEFAULT_POD_CPU,
-    pod_memory: PodMemory = DEFAULT_POD_MEMORY,
-    priorities: Priorities = "0",
-    script: ScriptFile = None,
+    scenario: ScenarioOptions,
     until: Until = None,
     restart: Restart = True,
     seed: Seed = 0,
@@ -84,23 +53,11 @@ def compare(
     For example: moorage compare default default@1.36 --nodes 10 --generate 100 --seed 7
     """
     from moorage.cli.compare import CompareOptions, show_comparison
-    from moorage.cli.scenario_options import GeneratedPods, ScenarioOptions
-    from moorage.simulation.shapes import NodeShape
 
     show_comparison(
         CompareOptions(
             configurations,
-            ScenarioOptions(
-                cluster or [],
-                NodeShape("node", nodes, zones, resources={"cpu": node_cpu, "memory": node_memory}),
-                shape or [],
-                workload or [],
-                skip_bad,
-                GeneratedPods(
-                    generate, float(mean_interval), float(mean_duration), pod_cpu, pod_memory, priorities
-                ),
-                script,
-            ),
+            scenario,
             None if until is None else float(until),
             restart,
             seed,

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from moorage.cli.option_groups import takes
 from moorage.cli.plain_help import PlainCommand, PlainGroup
 from moorage.cli.plugin_options import PluginFiles
-from moorage.cli.scenario_flags import ClusterFiles, NodeCount, NodeCpu, NodeMemory, Shapes, ZoneCount
+from moorage.cli.scenario_flags import Seed
+from moorage.cli.scenario_groups import cluster_options
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
+
+if TYPE_CHECKING:
+    from moorage.cli.plan_options import SchedulerChoice
+    from moorage.cli.scenario_options import ClusterOptions
 
 app = typer.Typer(
     name="plan",
@@ -34,7 +40,6 @@ class Output(StrEnum):
 _EVICTIONS: Final = "Evictions"
 
 Config = Annotated[Path | None, typer.Option(help="A KubeSchedulerConfiguration; the default one without.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same results.")]
 OutputForm = Annotated[Output, typer.Option("--output", "-o", help="The form of the output.")]
 Force = Annotated[
     bool,
@@ -54,28 +59,34 @@ DeleteEmptyDirData = Annotated[
 ]
 
 
+def _scheduler(
+    seed: Seed = 0,
+    config: Config = None,
+    plugin: PluginFiles = None,
+    emulated_version: EmulatedVersion = None,
+    feature_gates: FeatureGateFlags = None,
+) -> SchedulerChoice:
+    """Which scheduler decides."""
+    from moorage.cli.plan_options import SchedulerChoice
+
+    return SchedulerChoice(config, plugin, emulated_version, feature_gates, seed)
+
+
 @app.command(cls=PlainCommand)
+@takes(cluster=cluster_options, scheduler=_scheduler)
 def fit(
+    *,
     pods: Annotated[
         list[Path],
         typer.Argument(
             help="Manifests of pods, or of controllers, which stand for theirs.", show_default=False
         ),
     ],
-    cluster: ClusterFiles = None,
-    nodes: NodeCount = 0,
-    node_cpu: NodeCpu = "8",
-    node_memory: NodeMemory = "32Gi",
-    zones: ZoneCount = 3,
-    shape: Shapes = None,
+    cluster: ClusterOptions,
     maximum: Annotated[
         int | None, typer.Option("--max", min=1, help="Stop after this number of rounds.")
     ] = None,
-    seed: Seed = 0,
-    config: Config = None,
-    plugin: PluginFiles = None,
-    emulated_version: EmulatedVersion = None,
-    feature_gates: FeatureGateFlags = None,
+    scheduler: SchedulerChoice,
     output: OutputForm = Output.TABLE,
 ) -> None:
     """Show how many more of some pods fit, on which nodes, and what runs out first.
@@ -85,17 +96,19 @@ def fit(
     """
     from moorage.cli.plan import show_fit
 
-    cluster_options = _cluster(cluster, nodes, node_cpu, node_memory, zones, shape, pods)
     show_fit(
-        cluster_options,
-        _scheduler(config, plugin, emulated_version, feature_gates, seed),
+        cluster,
+        pods,
+        scheduler,
         maximum,
         as_json=output is Output.JSON,
     )
 
 
 @app.command("nodes", cls=PlainCommand)
+@takes(cluster=cluster_options, scheduler=_scheduler)
 def nodes_command(
+    *,
     catalogue: Annotated[
         Path,
         typer.Option(help="The shapes of nodes that can be had, with prices (YAML).", show_default=False),
@@ -104,21 +117,12 @@ def nodes_command(
         list[Path] | None,
         typer.Option(metavar="FILE", help="The backlog: manifests of pods or controllers; may be repeated."),
     ] = None,
-    cluster: ClusterFiles = None,
-    nodes: NodeCount = 0,
-    node_cpu: NodeCpu = "8",
-    node_memory: NodeMemory = "32Gi",
-    zones: ZoneCount = 3,
-    shape: Shapes = None,
+    cluster: ClusterOptions,
     max_simulations: Annotated[
         int | None,
         typer.Option(min=1, help="How many sets of nodes are simulated at most, to find a cheaper one."),
     ] = None,
-    seed: Seed = 0,
-    config: Config = None,
-    plugin: PluginFiles = None,
-    emulated_version: EmulatedVersion = None,
-    feature_gates: FeatureGateFlags = None,
+    scheduler: SchedulerChoice,
     output: OutputForm = Output.TABLE,
 ) -> None:
     """Find the nodes of a catalogue that fit a backlog at least cost, verified by simulation.
@@ -129,10 +133,10 @@ def nodes_command(
     """
     from moorage.cli.plan import show_nodes
 
-    cluster_options = _cluster(cluster, nodes, node_cpu, node_memory, zones, shape, workload)
     show_nodes(
-        cluster_options,
-        _scheduler(config, plugin, emulated_version, feature_gates, seed),
+        cluster,
+        workload or [],
+        scheduler,
         catalogue,
         max_simulations,
         as_json=output is Output.JSON,
@@ -140,24 +144,17 @@ def nodes_command(
 
 
 @app.command(cls=PlainCommand)
+@takes(cluster=cluster_options, scheduler=_scheduler)
 def drain(
+    *,
     target: Annotated[str, typer.Argument(help="A node, or a zone: all its nodes.", show_default=False)] = "",
     selector: Annotated[
         str, typer.Option("--selector", "-l", metavar="LABEL=VALUE,...", help="Drain the nodes with labels.")
     ] = "",
-    cluster: ClusterFiles = None,
-    nodes: NodeCount = 0,
-    node_cpu: NodeCpu = "8",
-    node_memory: NodeMemory = "32Gi",
-    zones: ZoneCount = 3,
-    shape: Shapes = None,
+    cluster: ClusterOptions,
     force: Force = False,
     delete_emptydir_data: DeleteEmptyDirData = False,
-    seed: Seed = 0,
-    config: Config = None,
-    plugin: PluginFiles = None,
-    emulated_version: EmulatedVersion = None,
-    feature_gates: FeatureGateFlags = None,
+    scheduler: SchedulerChoice,
     output: OutputForm = Output.TABLE,
 ) -> None:
     """Drain nodes on paper: where pods would go, which would be pending, what blocks the drain.
@@ -168,8 +165,8 @@ def drain(
     from moorage.cli.plan import show_drain
 
     show_drain(
-        _cluster(cluster, nodes, node_cpu, node_memory, zones, shape, None),
-        _scheduler(config, plugin, emulated_version, feature_gates, seed),
+        cluster,
+        scheduler,
         target,
         selector,
         bare=force,
@@ -179,13 +176,10 @@ def drain(
 
 
 @app.command(cls=PlainCommand)
+@takes(cluster=cluster_options, scheduler=_scheduler)
 def consolidate(
-    cluster: ClusterFiles = None,
-    nodes: NodeCount = 0,
-    node_cpu: NodeCpu = "8",
-    node_memory: NodeMemory = "32Gi",
-    zones: ZoneCount = 3,
-    shape: Shapes = None,
+    *,
+    cluster: ClusterOptions,
     force: Force = False,
     delete_emptydir_data: DeleteEmptyDirData = False,
     ignore_safe_to_evict: Annotated[
@@ -196,11 +190,7 @@ def consolidate(
             rich_help_panel=_EVICTIONS,
         ),
     ] = False,
-    seed: Seed = 0,
-    config: Config = None,
-    plugin: PluginFiles = None,
-    emulated_version: EmulatedVersion = None,
-    feature_gates: FeatureGateFlags = None,
+    scheduler: SchedulerChoice,
     output: OutputForm = Output.TABLE,
 ) -> None:
     """Show which nodes could be emptied now, and the moves in an order that keeps disruption budgets.
@@ -211,8 +201,8 @@ def consolidate(
     from moorage.cli.plan import show_consolidation
 
     show_consolidation(
-        _cluster(cluster, nodes, node_cpu, node_memory, zones, shape, None),
-        _scheduler(config, plugin, emulated_version, feature_gates, seed),
+        cluster,
+        scheduler,
         bare=force,
         empty_dir=delete_emptydir_data,
         unsafe=ignore_safe_to_evict,
@@ -221,22 +211,15 @@ def consolidate(
 
 
 @app.command(cls=PlainCommand)
+@takes(cluster=cluster_options, scheduler=_scheduler)
 def failures(
+    *,
     by: Annotated[
         str, typer.Option(metavar="zone|node|LABEL", help="What fails: each zone, node, or value of a label.")
     ] = "zone",
-    cluster: ClusterFiles = None,
-    nodes: NodeCount = 0,
-    node_cpu: NodeCpu = "8",
-    node_memory: NodeMemory = "32Gi",
-    zones: ZoneCount = 3,
-    shape: Shapes = None,
+    cluster: ClusterOptions,
     force: Force = False,
-    seed: Seed = 0,
-    config: Config = None,
-    plugin: PluginFiles = None,
-    emulated_version: EmulatedVersion = None,
-    feature_gates: FeatureGateFlags = None,
+    scheduler: SchedulerChoice,
     output: OutputForm = Output.TABLE,
 ) -> None:
     """Show what the failure of each zone, or of each node, would leave pending.
@@ -247,37 +230,9 @@ def failures(
     from moorage.cli.plan import show_failures
 
     show_failures(
-        _cluster(cluster, nodes, node_cpu, node_memory, zones, shape, None),
-        _scheduler(config, plugin, emulated_version, feature_gates, seed),
+        cluster,
+        scheduler,
         by,
         bare=force,
         as_json=output is Output.JSON,
     )
-
-
-def _cluster(
-    files: list[Path] | None,
-    count: int,
-    cpu: str,
-    memory: str,
-    zones: int,
-    shapes: list[str] | None,
-    workload: list[Path] | None,
-) -> Any:
-    from moorage.cli.plan_options import PlannedOptions
-    from moorage.simulation.shapes import NodeShape
-
-    uniform = NodeShape("node", count, zones, resources={"cpu": cpu, "memory": memory})
-    return PlannedOptions(files or [], uniform, shapes or [], workload or [])
-
-
-def _scheduler(
-    config: Path | None,
-    plugins: list[Path] | None,
-    emulated_version: str | None,
-    feature_gates: list[str] | None,
-    seed: int,
-) -> Any:
-    from moorage.cli.plan_options import SchedulerChoice
-
-    return SchedulerChoice(config, plugins, emulated_version, feature_gates, seed)
