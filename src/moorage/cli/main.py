@@ -72,6 +72,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.simulate:simulate",
         "Simulate a workload on a cluster, in virtual time, with the production scheduler.",
     ),
+    "ui": (
+        "moorage.cli.commands.ui:ui",
+        "Show a cluster, its queue and every decision in a browser.",
+    ),
     "up": (
         "moorage_cluster.cli.commands.up:up",
         "Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive.",

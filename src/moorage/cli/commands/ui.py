@@ -1,0 +1,27 @@
+"""`moorage ui`: a cluster in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def ui(
+    kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
+    context: Annotated[str, typer.Option(help="The context of it to use.")] = "",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.  [default: 6480]")
+    ] = 6480,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Show a cluster, its queue and every decision in a browser.
+
+    Reads the cluster with the permissions of the kubeconfig, and changes nothing. The printed address
+    contains a token, without which the page shows nothing.
+    For example: moorage ui --open
+    """
+    from moorage.cli.ui import UiOptions, serve_page
+
+    serve_page(UiOptions(kubeconfig, context, port, open_page))

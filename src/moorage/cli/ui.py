@@ -1,0 +1,74 @@
+"""`moorage ui`: a cluster in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+import uvloop
+
+from moorage.api.decode import InputError
+from moorage.cli.garbage_collection import long_running
+from moorage.client.connect import connected
+from moorage.client.credentials import Access, find_access
+from moorage.clock import LoopClock
+from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
+from moorage.http.server import ServingError
+from moorage.services.termination import on_termination
+from moorage.ui.page_server import PageServer
+from moorage.ui.sources.live_cluster import LiveCluster
+from moorage.ui.sources.source import Source
+
+_COMMAND: Final = "moorage ui"
+_UNREADABLE: Final = 2
+"""Exit status: the input could not be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class UiOptions:
+    """What is to be shown, and where."""
+
+    kubeconfig: Path | None
+    context: str
+    port: int
+    opens: bool
+
+
+def serve_page(options: UiOptions) -> None:
+    """Serve the page until a signal; exits with status 2 and one line if that is not possible."""
+    long_running("ui")
+    try:
+        access = find_access(options.kubeconfig, context=options.context)
+        uvloop.run(_show_cluster(access, options))
+    except (InputError, KubeconfigError, ServingError) as error:
+        typer.echo(f"{_COMMAND}: {error}", err=True)
+        raise typer.Exit(_UNREADABLE) from None
+
+
+async def _show_cluster(access: Access, options: UiOptions) -> None:
+    clock = LoopClock()
+    try:
+        async with connected(access, user_agent="moorage-ui", clock=clock) as client:
+            source = LiveCluster(client, clock, access.endpoint.url)
+            await source.check()
+            await _serve(source, options)
+    except ConnectionFailed as error:
+        raise InputError("", f"the API server does not answer: {error}") from None
+    except RequestError as error:
+        raise InputError("", f"the API server at {access.endpoint.url} fails: {error.message}") from None
+
+
+async def _serve(source: Source, options: UiOptions) -> None:
+    server = PageServer(source, options.port)
+    on_termination(server.stop)
+
+    def show_address() -> None:
+        typer.echo(f"The page is at {server.url}")
+        if options.opens:
+            asyncio.get_running_loop().run_in_executor(None, webbrowser.open, server.url)
+
+    await server.serve(show_address)

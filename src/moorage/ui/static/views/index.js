@@ -1,0 +1,5 @@
+// The views, in the order of the navigation. A view is a component with the properties `store` and `params`;
+// it is offered where the source has its feature.
+import { ClusterView } from "./cluster.js";
+
+export const views = [{ name: "cluster", title: "Cluster", component: ClusterView }];
