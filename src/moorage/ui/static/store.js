@@ -9,22 +9,33 @@ export class ClusterState {
     this.revision = document.revision;
     this.time = document.time;
     this.nodes = new Map(Object.entries(document.nodes));
+    this.nodesVersion = 0; // grows when nodes come, go or change
     this.pods = new Map();
     this.podsOf = new Map(); // node name -> set of keys; pending pods under ""
+    this.used = new Map(); // node name -> amounts that its pods request
     for (const [key, pod] of Object.entries(document.pods)) this.#put(key, pod);
   }
 
+  // Applies changes; returns where pods have come or gone: [{node, kind}].
   apply(changes) {
     this.revision = changes.revision;
     this.time = changes.time;
-    for (const [name, node] of Object.entries(changes.nodes)) {
+    const nodes = Object.entries(changes.nodes);
+    if (nodes.length > 0) this.nodesVersion += 1;
+    for (const [name, node] of nodes) {
       if (node === null) this.nodes.delete(name);
       else this.nodes.set(name, node);
     }
+    const moves = [];
     for (const [key, pod] of Object.entries(changes.pods)) {
+      const before = this.pods.get(key)?.node || "";
+      const after = pod?.node || "";
       this.#remove(key);
       if (pod !== null) this.#put(key, pod);
+      if (before !== after && before) moves.push({ node: before, kind: "gone" });
+      if (before !== after && after) moves.push({ node: after, kind: "arrived" });
     }
+    return moves;
   }
 
   // Keys of the pods on a node; "" for those without one.
@@ -34,9 +45,7 @@ export class ClusterState {
 
   // What pods on a node request of a resource, and what there is of it.
   usage(name, resource) {
-    let used = 0;
-    if (resource === "pods") used = this.podsOn(name).size;
-    else for (const key of this.podsOn(name)) used += this.pods.get(key).requests?.[resource] || 0;
+    const used = resource === "pods" ? this.podsOn(name).size : this.used.get(name)?.[resource] || 0;
     return { used, total: this.nodes.get(name)?.allocatable?.[resource] || 0 };
   }
 
@@ -45,13 +54,24 @@ export class ClusterState {
     const node = pod.node || "";
     if (!this.podsOf.has(node)) this.podsOf.set(node, new Set());
     this.podsOf.get(node).add(key);
+    this.#count(pod, 1);
   }
 
   #remove(key) {
     const pod = this.pods.get(key);
     if (pod === undefined) return;
     this.pods.delete(key);
-    this.podsOf.get(pod.node || "")?.delete(key);
+    this.podsOf.get(pod.node || "").delete(key);
+    this.#count(pod, -1);
+  }
+
+  #count(pod, sign) {
+    if (!pod.node) return;
+    if (!this.used.has(pod.node)) this.used.set(pod.node, {});
+    const amounts = this.used.get(pod.node);
+    for (const [resource, requested] of Object.entries(pod.requests || {})) {
+      amounts[resource] = (amounts[resource] || 0) + sign * requested;
+    }
   }
 }
 
@@ -63,11 +83,10 @@ export class ClusterStore {
     this.state = new ClusterState();
     this.connection = "waiting"; // waiting, live, lost, ended
     this.failure = null;
-    this.lastChanges = null;
-    this.#listeners = new Set();
+    this.moves = []; // where pods have come or gone with the last changes
   }
 
-  #listeners;
+  #listeners = new Set();
   #isTold = false;
   #stop = null;
 
@@ -91,8 +110,7 @@ export class ClusterStore {
   #follow() {
     this.#stop = changesSince(this.state.revision, {
       changed: (changes) => {
-        this.state.apply(changes);
-        this.lastChanges = changes;
+        this.moves = this.state.apply(changes);
         this.#tell();
       },
       reset: () => this.start(),
