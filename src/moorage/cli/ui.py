@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import webbrowser
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ import uvloop
 
 from moorage.api.decode import InputError
 from moorage.cli.garbage_collection import long_running
+from moorage.cli.inspection import SchedulerAddress
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.clock import LoopClock
@@ -20,10 +22,12 @@ from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
 from moorage.http.server import ServingError
 from moorage.services.termination import on_termination
 from moorage.ui.page_server import PageServer
+from moorage.ui.scheduler_link import attempts_feature, queue_feature
 from moorage.ui.sources.live_cluster import LiveCluster
 from moorage.ui.sources.source import Source
 
 _COMMAND: Final = "moorage ui"
+_AGENT: Final = "moorage-ui"
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
 
@@ -36,6 +40,8 @@ class UiOptions:
     context: str
     port: int
     opens: bool
+    scheduler: SchedulerAddress | None = None
+    """A running scheduler to ask; None: none."""
 
 
 def serve_page(options: UiOptions) -> None:
@@ -52,9 +58,16 @@ def serve_page(options: UiOptions) -> None:
 async def _show_cluster(access: Access, options: UiOptions) -> None:
     clock = LoopClock()
     try:
-        async with connected(access, user_agent="moorage-ui", clock=clock) as client:
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(connected(access, user_agent=_AGENT, clock=clock))
             source = LiveCluster(client, clock, access.endpoint.url)
             await source.check()
+            scheduler = None
+            if options.scheduler is not None:
+                link = connected(options.scheduler.access(), user_agent=_AGENT, retries=False)
+                scheduler = await stack.enter_async_context(link)
+                source.add(attempts_feature(scheduler))
+            source.add(queue_feature(source.timeline, scheduler))
             await _serve(source, options)
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from moorage.api.base import Struct
+from moorage.client.scheduler_api import QueueEntry
 
 API_VERSION: Final = "moorage.io/v1"
 
@@ -87,3 +88,13 @@ class SourceInfo(Struct, omit_defaults=False):
     """moorage's version."""
     problems: tuple[str, ...] = ()
     """What cannot be read at the moment, one line each."""
+
+
+class Queue(Struct, omit_defaults=False):
+    """The pods without a node."""
+
+    from_scheduler: bool
+    """Whether a scheduler told its queue; otherwise the entries are what the conditions of pods say."""
+    problem: str = ""
+    """Why the scheduler did not."""
+    items: tuple[QueueEntry, ...] = ()

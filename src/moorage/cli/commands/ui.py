@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli.scheduler_options import SCHEDULER_SECTION, CertificateAuthority, SkipVerification
+
 
 def ui(
     kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
@@ -14,6 +16,16 @@ def ui(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.  [default: 6480]")
     ] = 6480,
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="The secure port of a running moorage scheduler, to show its queue and attempts.",
+            rich_help_panel=SCHEDULER_SECTION,
+        ),
+    ] = "",
+    certificate_authority: CertificateAuthority = None,
+    insecure_skip_tls_verify: SkipVerification = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Show a cluster, its queue and every decision in a browser.
@@ -22,6 +34,10 @@ def ui(
     contains a token, without which the page shows nothing.
     For example: moorage ui --open
     """
+    from moorage.cli.inspection import SchedulerAddress
     from moorage.cli.ui import UiOptions, serve_page
 
-    serve_page(UiOptions(kubeconfig, context, port, open_page))
+    address = SchedulerAddress(
+        scheduler, kubeconfig, certificate_authority, insecure_skip_tls_verify, context
+    )
+    serve_page(UiOptions(kubeconfig, context, port, open_page, address if scheduler else None))

@@ -19,6 +19,7 @@ from moorage.http.errors import RequestError
 from moorage.scheduler.informers import UNFINISHED_PODS, decoder
 from moorage.services.responses import Handler
 from moorage.ui.documents import SourceInfo
+from moorage.ui.sources.source import Feature
 from moorage.ui.sources.states import node_state, pod_state
 from moorage.ui.timeline import Timeline
 from moorage.version import __version__
@@ -35,6 +36,7 @@ class LiveCluster:
         self._clock = clock
         self._title = title
         self._is_batch_due = False
+        self._features: list[Feature] = []
         self.timeline = Timeline(lambda: clock.utc_now().timestamp())
         self.nodes: Informer[Any] = Informer(client, NODE, clock, decode=decoder(Node))
         self.pods: Informer[Any] = Informer(client, POD, clock, decode=decoder(Pod), query=UNFINISHED_PODS)
@@ -43,13 +45,18 @@ class LiveCluster:
 
     def info(self) -> SourceInfo:
         """What this is."""
+        features = ("history", *(each.name for each in self._features))
         return SourceInfo(
-            kind="cluster", title=self._title, live=True, features=("history",), version=__version__
+            kind="cluster", title=self._title, live=True, features=features, version=__version__
         )
 
+    def add(self, feature: Feature) -> None:
+        """Let something more be asked; before the page is served."""
+        self._features.append(feature)
+
     def routes(self) -> dict[str, Handler]:
-        """Nothing beside the timeline."""
-        return {}
+        """The documents of its features."""
+        return {path: handler for each in self._features for path, handler in each.routes.items()}
 
     async def check(self) -> None:
         """InputError if nodes or pods may not be read; also RequestError and ConnectionFailed."""

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from moorage.services.responses import Handler
 from moorage.ui.documents import SourceInfo
 from moorage.ui.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Something that can be asked of a source: its name in `SourceInfo.features`, and its documents."""
+
+    name: str
+    routes: Mapping[str, Handler]
+    """By path below `/api/v1/`."""
 
 
 class Source(Protocol):

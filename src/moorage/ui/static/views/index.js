@@ -1,5 +1,9 @@
 // The views, in the order of the navigation. A view is a component with the properties `store` and `params`;
 // it is offered where the source has its feature.
 import { ClusterView } from "./cluster.js";
+import { QueueView } from "./queue.js";
 
-export const views = [{ name: "cluster", title: "Cluster", component: ClusterView }];
+export const views = [
+  { name: "cluster", title: "Cluster", component: ClusterView },
+  { name: "queue", title: "Queue", component: QueueView, feature: "queue" },
+];
