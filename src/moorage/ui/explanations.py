@@ -1,7 +1,7 @@
 """Explanations of pods for the page: what `moorage explain -o json` prints.
 
-A cluster is read and evaluated in a thread, so that changes go on meanwhile; few at a time, because each takes
-memory in proportion to the cluster.
+A cluster is read and evaluated in a thread, so that changes go on meanwhile; few at a time, because each
+takes memory in proportion to the cluster.
 """
 
 from __future__ import annotations

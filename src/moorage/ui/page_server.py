@@ -43,13 +43,19 @@ class PageServer:
         try:
             await self._server.listens()
             listening()
-            await asyncio.wait((serving, following), return_when=asyncio.FIRST_EXCEPTION)
+            following.add_done_callback(self._following_ended)
+            await serving
         finally:
             self.stop()
             following.cancel()
             await asyncio.gather(following, serving, return_exceptions=True)
         if not following.cancelled():
             following.result()
+
+    def _following_ended(self, following: asyncio.Future[None]) -> None:
+        """A file has been read, which is no reason to end; a failure is."""
+        if not following.cancelled() and following.exception() is not None:
+            self.stop()
 
     def stop(self) -> None:
         """End all streams and close."""

@@ -21,7 +21,7 @@ def ui(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="The KubeSchedulerConfiguration to evaluate pods with; without it, kube-scheduler's defaults."
+            help="The KubeSchedulerConfiguration to evaluate with; without it, kube-scheduler's defaults."
         ),
     ] = None,
     plugin: PluginFiles = None,
