@@ -38,18 +38,26 @@ class PageServer:
 
         listening: called once requests are answered.
         """
-        following = asyncio.ensure_future(self._source.run())
+        following = asyncio.ensure_future(self._follow())
         serving = asyncio.ensure_future(self._server.serve(self._listener))
         try:
             await self._server.listens()
             listening()
-            await asyncio.wait((serving, following), return_when=asyncio.FIRST_EXCEPTION)
+            await serving
         finally:
             self.stop()
             following.cancel()
             await asyncio.gather(following, serving, return_exceptions=True)
         if not following.cancelled():
             following.result()
+
+    async def _follow(self) -> None:
+        """A source that fails ends the server; one that is at its end does not."""
+        try:
+            await self._source.run()
+        except BaseException:
+            self.stop()
+            raise
 
     def stop(self) -> None:
         """End all streams and close."""
