@@ -71,8 +71,8 @@ def _found() -> Iterator[Browser]:
     for application in _APPLICATIONS:
         if application.exists():
             yield Browser(application)
-    if (program := UNPACKED / "usr/lib/chromium/chromium").exists():
-        yield Browser(program, {"LD_LIBRARY_PATH": ":".join(map(str, _library_folders()))})
+    if (unpacked := UNPACKED / "usr/lib/chromium/chromium").exists():
+        yield Browser(unpacked, {"LD_LIBRARY_PATH": ":".join(map(str, _library_folders()))})
 
 
 def _library_folders() -> list[Path]:
