@@ -46,6 +46,8 @@ class SchedulerAddress(NamedTuple):
     authority: Path | None
     skips_verification: bool
     context: str = ""
+    token: str = ""
+    """A token for it; empty: the kubeconfig's credentials."""
 
     def access(self) -> Access:
         """How to reach it; KubeconfigError if there are no credentials."""
@@ -55,6 +57,7 @@ class SchedulerAddress(NamedTuple):
             self.authority,
             context=self.context,
             skips_verification=self.skips_verification,
+            token=self.token,
         )
 
 

@@ -16,6 +16,7 @@ from moorage.api.decode import InputError
 from moorage.cli.explain import ExplainOptions
 from moorage.cli.garbage_collection import long_running
 from moorage.cli.inspection import SchedulerAddress
+from moorage.cli.page_process import end_with_stdin
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.clock import LoopClock
@@ -23,6 +24,7 @@ from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
 from moorage.http.server import ServingError
 from moorage.services.termination import on_termination
 from moorage.ui.explanations import explain_feature
+from moorage.ui.health import HealthHistory, health_feature
 from moorage.ui.page_server import PageServer
 from moorage.ui.scheduler_link import attempts_feature, queue_feature
 from moorage.ui.sources.live_cluster import LiveCluster
@@ -46,10 +48,14 @@ class UiOptions:
     """The configuration with which pods are explained."""
     scheduler: SchedulerAddress | None = None
     """A running scheduler to ask; None: none."""
+    ends_with_stdin: bool = False
+    """Whether the end of standard input ends the page."""
 
 
 def serve_page(options: UiOptions) -> None:
     """Serve the page until a signal; exits with status 2 and one line if that is not possible."""
+    if options.ends_with_stdin:
+        end_with_stdin()
     long_running("ui")
     try:
         access = find_access(options.kubeconfig, context=options.context)
@@ -71,6 +77,7 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
                 link = connected(options.scheduler.access(), user_agent=_AGENT, retries=False)
                 scheduler = await stack.enter_async_context(link)
                 source.add(attempts_feature(scheduler))
+                source.add(health_feature(scheduler, clock, HealthHistory()))
             source.add(queue_feature(source.timeline, scheduler))
             source.add(explain_feature(access, options.evaluation.new_cluster))
             await _serve(source, options)
@@ -80,8 +87,18 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
         raise InputError("", f"the API server at {access.endpoint.url} fails: {error.message}") from None
 
 
+def _page_server(source: Source, port: int) -> PageServer:
+    """On the given port; on any free one if it is taken."""
+    try:
+        return PageServer(source, port)
+    except ServingError as error:
+        server = PageServer(source, 0)
+        typer.echo(f"{_COMMAND}: {error}; port {server.port} is used instead", err=True)
+        return server
+
+
 async def _serve(source: Source, options: UiOptions) -> None:
-    server = PageServer(source, options.port)
+    server = _page_server(source, options.port)
     on_termination(server.stop)
 
     def show_address() -> None:

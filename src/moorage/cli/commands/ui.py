@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from os import environ
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -11,12 +12,17 @@ from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scheduler_options import SCHEDULER_SECTION, CertificateAuthority, SkipVerification
 from moorage.cli.version_options import GATES_FLAG, GATES_HELP, POSSIBLE_VERSIONS, VERSION_FLAG
 
+END_FLAG: Final = "--until-stdin-ends"
+
 
 def ui(
     kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str, typer.Option(help="The context of it to use.")] = "",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.  [default: 6480]")
+        int,
+        typer.Option(
+            min=0, max=65535, help="The port on 127.0.0.1; another one if it is taken; 0: any free one."
+        ),
     ] = 6480,
     config: Annotated[
         Path | None,
@@ -47,6 +53,12 @@ def ui(
     certificate_authority: CertificateAuthority = None,
     insecure_skip_tls_verify: SkipVerification = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    until_stdin_ends: Annotated[
+        bool,
+        typer.Option(
+            END_FLAG, help="End when standard input ends: for programs that show the page while they run."
+        ),
+    ] = False,
 ) -> None:
     """Show a cluster, its queue and every decision in a browser.
 
@@ -56,12 +68,28 @@ def ui(
     """
     from moorage.cli.explain import ExplainOptions
     from moorage.cli.inspection import SchedulerAddress
+    from moorage.cli.page_process import TOKEN_VARIABLE
     from moorage.cli.ui import UiOptions, serve_page
 
     address = SchedulerAddress(
-        scheduler, kubeconfig, certificate_authority, insecure_skip_tls_verify, context
+        scheduler,
+        kubeconfig,
+        certificate_authority,
+        insecure_skip_tls_verify,
+        context,
+        environ.get(TOKEN_VARIABLE, ""),
     )
     evaluation = ExplainOptions(
         "", "", "", config, plugin, emulated_version, feature_gates, None, kubeconfig, context
     )
-    serve_page(UiOptions(kubeconfig, context, port, open_page, evaluation, address if scheduler else None))
+    serve_page(
+        UiOptions(
+            kubeconfig,
+            context,
+            port,
+            open_page,
+            evaluation,
+            address if scheduler else None,
+            until_stdin_ends,
+        )
+    )

@@ -76,6 +76,9 @@ class LiveCluster:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.nodes.run())
             tasks.create_task(self.pods.run())
+            for each in self._features:
+                if each.work is not None:
+                    tasks.create_task(each.work())
 
     async def synced(self) -> None:
         """Returns when all nodes and pods are known."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from moorage.services.responses import Handler
 from moorage.ui.documents import SourceInfo
@@ -18,6 +18,8 @@ class Feature:
     name: str
     routes: Mapping[str, Handler]
     """By path below `/api/v1/`."""
+    work: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """What keeps the documents up to date, until it is cancelled."""
 
 
 class Source(Protocol):
