@@ -49,7 +49,10 @@ class PageProcess:
     def running(self) -> Iterator[None]:
         """Runs while the context lasts; it prints its address itself."""
         environment = {**os.environ, TOKEN_VARIABLE: self.token} if self.token else None
-        process = subprocess.Popen(self.command(), stdin=subprocess.PIPE, env=environment)
+        # In a session of its own: Ctrl-C in a terminal reaches the command only, which ends the page.
+        process = subprocess.Popen(
+            self.command(), stdin=subprocess.PIPE, env=environment, start_new_session=True
+        )
         try:
             yield
         finally:

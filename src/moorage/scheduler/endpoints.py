@@ -68,7 +68,7 @@ class AccessOptions:
     """How long review results are cached, in seconds."""
     open_paths: Sequence[str] = OPEN_PATHS
     page_token: str = ""
-    """The token with which a page of this process reads queue, attempts and metrics; empty: there is no page."""
+    """The token with which this process's page reads queue, attempts and metrics; empty: there is none."""
 
 
 @asynccontextmanager

@@ -45,8 +45,8 @@ class Reading:
     def since(self, before: Reading) -> Reading:
         """The increase of all counters since an earlier reading; gauges as they are.
 
-        Where any counter is smaller than before, the scheduler was started again or its metrics were reset: all
-        counters then count from zero, also those that are greater by now.
+        Where any counter is smaller than before, the scheduler was started again or its metrics were reset:
+        all counters then count from zero, also those that are greater by now.
         """
         known = before._values
         is_reset = any(

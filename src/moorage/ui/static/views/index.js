@@ -2,10 +2,12 @@
 // it is offered where the source has its feature.
 import { ClusterView } from "./cluster.js";
 import { DecisionView } from "./decision.js";
+import { HealthView } from "./health.js";
 import { QueueView } from "./queue.js";
 
 export const views = [
   { name: "cluster", title: "Cluster", component: ClusterView },
   { name: "queue", title: "Queue", component: QueueView, feature: "queue" },
   { name: "decision", title: "Decision", component: DecisionView, feature: "explain" },
+  { name: "health", title: "Health", component: HealthView, feature: "health" },
 ];
