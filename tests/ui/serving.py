@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
@@ -91,14 +91,13 @@ class Served:
     ) -> None:
         """Make changes in a TableSource; returns when they are made."""
         assert isinstance(self.source, TableSource)
-        done: Future[None] = Future()
         source = self.source
+        self.in_loop(lambda: source.change(nodes or {}, pods or {}))
 
-        def make() -> None:
-            source.change(nodes or {}, pods or {})
-            done.set_result(None)
-
-        self._loop.result().call_soon_threadsafe(make)
+    def in_loop(self, work: Callable[[], None]) -> None:
+        """Do something in the server's thread; returns when it is done."""
+        done: Future[None] = Future()
+        self._loop.result().call_soon_threadsafe(lambda: done.set_result(work()))
         done.result(WITHIN_SECONDS)
 
     def __enter__(self) -> Self:

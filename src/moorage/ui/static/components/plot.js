@@ -55,7 +55,7 @@ function options(width, series, shown, sync, onPoint) {
     hooks: { setCursor: [(self) => onPoint(self.cursor.idx ?? null)] },
     scales: { y: { range: (self, least, greatest) => [0, greatest > 0 ? greatest * 1.1 : 1] } },
     axes: [
-      { ...axis, space: 80, values: (self, values) => values.map(timeOfDay) },
+      { ...axis, space: 80, size: 30, values: (self, values) => values.map(timeOfDay) },
       { ...axis, size: AXIS_PIXELS, values: (self, values) => values.map(shown) },
     ],
     series: [{}, ...series.map((each, place) => line(each.name, place))],
