@@ -67,9 +67,9 @@ class TableSource:
 class Served:
     """A source that is served until its context is left."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, port: int = 0) -> None:
         self.source = source
-        self.server = PageServer(source, port=0)
+        self.server = PageServer(source, port)
         self.origin = f"http://127.0.0.1:{self.server.port}"
         self.url = self.server.url
         self.token = self.url.rpartition("=")[2]
