@@ -5,6 +5,7 @@ A view has a row in PICTURES: the picture's name, the address, and the theme. Th
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
@@ -13,6 +14,7 @@ from tests.ui.browser.launch import VIEWPORT, launched
 from tests.ui.serving import Served, TableSource, example_nodes, example_pods
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
+NOW = datetime.fromtimestamp(1_000_003_600, UTC)
 PICTURES = (
     ("cluster", "#/cluster?node=node-108", "light"),
     ("cluster-dark", "#/cluster?fill=memory", "dark"),
@@ -41,7 +43,7 @@ def _picture(browser: Browser, address: str, theme: str) -> bytes:
     is_dark = theme == "dark"
     context = browser.new_context(viewport=VIEWPORT, color_scheme="dark" if is_dark else "light")
     # The clock stands: a picture does not say how long ago the cluster was made up.
-    context.clock.set_fixed_time(1_000_000_600_000)
+    context.clock.set_fixed_time(NOW)
     page = context.new_page()
     page.goto(address)
     page.get_by_role("heading", level=1).wait_for()
