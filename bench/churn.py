@@ -173,7 +173,11 @@ async def cluster(nodes: int) -> AsyncIterator[tuple[int, Client]]:
         kubeconfig = Path(folder) / "kubeconfig"
         words = ["-m", "moorage", "up", f"--nodes={nodes}", "--port=0", f"--kubeconfig={kubeconfig}"]
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *words, "--no-ui", stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+            sys.executable,
+            *words,
+            "--no-ui",
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
         )
         try:
             while not kubeconfig.exists():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from moorage.cli.commands.ui import END_FLAG
+from moorage.cli.commands.ui import ANY_PORT_FLAG, END_FLAG
 
 TOKEN_VARIABLE: Final = "MOORAGE_SCHEDULER_TOKEN"
 """Environment variable with the token for the scheduler's port: command lines can be read by everybody."""
@@ -38,7 +38,7 @@ class PageProcess:
 
     def command(self) -> list[str]:
         """The command line."""
-        words = [sys.executable, "-m", "moorage", "ui", END_FLAG, "--port", str(self.port)]
+        words = [sys.executable, "-m", "moorage", "ui", "--port", str(self.port), ANY_PORT_FLAG, END_FLAG]
         if self.kubeconfig is not None:
             words += ["--kubeconfig", str(self.kubeconfig.absolute())]
         if self.scheduler:  # The token is worth nothing elsewhere: no certificate has to be known.

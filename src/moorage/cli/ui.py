@@ -48,6 +48,8 @@ class UiOptions:
     """The configuration with which pods are explained."""
     scheduler: SchedulerAddress | None = None
     """A running scheduler to ask; None: none."""
+    takes_any_port: bool = False
+    """Whether any free port will do if the given one is taken."""
     ends_with_stdin: bool = False
     """Whether the end of standard input ends the page."""
 
@@ -87,18 +89,19 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
         raise InputError("", f"the API server at {access.endpoint.url} fails: {error.message}") from None
 
 
-def _page_server(source: Source, port: int) -> PageServer:
-    """On the given port; on any free one if it is taken."""
+def _page_server(source: Source, options: UiOptions) -> PageServer:
     try:
-        return PageServer(source, port)
+        return PageServer(source, options.port)
     except ServingError as error:
+        if not options.takes_any_port:
+            raise
         server = PageServer(source, 0)
         typer.echo(f"{_COMMAND}: {error}; port {server.port} is used instead", err=True)
         return server
 
 
 async def _serve(source: Source, options: UiOptions) -> None:
-    server = _page_server(source, options.port)
+    server = _page_server(source, options)
     on_termination(server.stop)
 
     def show_address() -> None:

@@ -6,10 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from moorage.client.client import Client
-from moorage.clock import VirtualClock
-from moorage.http.transport import Request, Response
-from moorage.ui.health import HealthHistory, health_feature
+from moorage.ui.health import HealthHistory
 from moorage.ui.metric_readings import (
     ATTEMPT_DURATION,
     ATTEMPTS,
@@ -18,18 +15,11 @@ from moorage.ui.metric_readings import (
     read_metrics,
 )
 from moorage.ui.sources.source import Source
+from tests.ui.health_readings import START_SECONDS, health_of
 from tests.ui.serving import Served, TableSource
 
 Serve = Callable[[Source], Served]
-START_SECONDS = 1_000_000_000.0
 HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-class NoPort:
-    """A scheduler that is not asked: the test makes the readings."""
-
-    async def handle(self, request: Request) -> Response:
-        raise AssertionError(request.path)
 
 
 def add(history: HealthHistory, second: int, scheduled: int) -> None:
@@ -46,7 +36,7 @@ def add(history: HealthHistory, second: int, scheduled: int) -> None:
 
 
 def source_of(history: HealthHistory) -> TableSource:
-    return TableSource(features=[health_feature(Client(NoPort()), VirtualClock(), history)])
+    return TableSource(features=[health_of(history)])
 
 
 def test_plots_and_their_latest_values(page: Page, serve: Serve, axe: Callable[[Page], None]) -> None:

@@ -12,6 +12,7 @@ from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scheduler_options import SCHEDULER_SECTION, CertificateAuthority, SkipVerification
 from moorage.cli.version_options import GATES_FLAG, GATES_HELP, POSSIBLE_VERSIONS, VERSION_FLAG
 
+ANY_PORT_FLAG: Final = "--or-any-port"
 END_FLAG: Final = "--until-stdin-ends"
 
 
@@ -19,10 +20,7 @@ def ui(
     kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str, typer.Option(help="The context of it to use.")] = "",
     port: Annotated[
-        int,
-        typer.Option(
-            min=0, max=65535, help="The port on 127.0.0.1; another one if it is taken; 0: any free one."
-        ),
+        int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.")
     ] = 6480,
     config: Annotated[
         Path | None,
@@ -53,6 +51,9 @@ def ui(
     certificate_authority: CertificateAuthority = None,
     insecure_skip_tls_verify: SkipVerification = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    or_any_port: Annotated[
+        bool, typer.Option(ANY_PORT_FLAG, help="Use any free port if that of --port is taken.")
+    ] = False,
     until_stdin_ends: Annotated[
         bool,
         typer.Option(
@@ -90,6 +91,7 @@ def ui(
             open_page,
             evaluation,
             address if scheduler else None,
+            or_any_port,
             until_stdin_ends,
         )
     )
