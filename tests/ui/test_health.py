@@ -125,4 +125,8 @@ def test_the_scheduler_is_asked_each_second_and_may_fail() -> None:
 def test_a_time_that_is_none_is_refused() -> None:
     feature = health_feature(Client(Port(Metrics()), "", "test"), VirtualClock(), HealthHistory())
     request = Request("GET", "/api/v1/health", "since=yesterday", {}, b"")
-    assert asyncio.run(feature.routes["health"](request)).status == HTTPStatus.BAD_REQUEST
+
+    async def asked() -> Response:
+        return await feature.routes["health"](request)
+
+    assert asyncio.run(asked()).status == HTTPStatus.BAD_REQUEST
