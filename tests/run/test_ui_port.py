@@ -17,13 +17,15 @@ from tests.run.running import RunningScheduler
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_page_reads_the_scheduler_and_ends_with_it(
-    number: signal.Signals, kubeconfig: Path, kubectl: Kubectl, tmp_path: Path
+    number: signal.Signals, kubeconfig: Path, kubectl: Kubectl
 ) -> None:
-    with RunningScheduler(kubeconfig, "--ui-port=0", output=subprocess.PIPE) as running:
+    gates = "--feature-gates=GenericWorkload=false"
+    with RunningScheduler(kubeconfig, "--ui-port=0", gates, output=subprocess.PIPE) as running:
         page = page_of(running.process)
         assert {"queue", "attempts", "health"} <= set(page.get("source")["features"])
         assert page.get("queue")["fromScheduler"] is True
         [command] = children(running.process)
+        assert gates in command  # Pods are explained as they are scheduled.
         assert "token" not in command
 
         assert running.process.stdout is not None
@@ -33,6 +35,10 @@ def test_the_page_reads_the_scheduler_and_ends_with_it(
 
 
 MISTAKES = {
+    "credentials over HTTP": (
+        ["--ui-port=0", "--insecure-send-credentials-over-http"],
+        "--ui-port: the page sends credentials over TLS only; use an https:// server",
+    ),
     "no port": (["--ui-port=70000"], "--ui-port: 70000 is not between 0 and 65535"),
     "another server": (
         ["--ui-port=0", "--master=https://127.0.0.1:1"],

@@ -5,6 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from moorage.cli.main import app
 from tests.apiserver.running import Kubectl, RunningServer, start_server
 from tests.page_access import all_end, children, page_of
 from tests.up.objects import pod
@@ -24,6 +27,18 @@ def test_the_page_shows_what_the_scheduler_tells(tmp_path: Path) -> None:
         assert [entry["pod"] for entry in queue["items"]] == ["default/huge"]
         assert page.get("attempts/default/huge")["items"][0]["result"] == "Unschedulable"
         assert page.get("health")["problem"] == ""
+
+        [command] = children(running.process)
+        asked = CliRunner().invoke(
+            app,
+            [
+                "queue",
+                f"--scheduler={command.split(' --scheduler ')[1].split()[0]}",
+                f"--kubeconfig={running.kubeconfig}",
+                "--insecure-skip-tls-verify",
+            ],
+        )
+        assert "default/huge" in asked.stdout, asked.output
 
         running.process.terminate()
         all_end(running.process)

@@ -10,17 +10,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from moorage.cli.commands.ui import ANY_PORT_FLAG, END_FLAG
+from moorage.cli.version_options import GATES_FLAG, VERSION_FLAG
 
 TOKEN_VARIABLE: Final = "MOORAGE_SCHEDULER_TOKEN"
 """Environment variable with the token for the scheduler's port: command lines can be read by everybody."""
 _ENDS_WITHIN_SECONDS: Final = 5.0
+_STDIN: Final = 0
 _READ_BYTES: Final = 4096
 
 
@@ -31,6 +33,11 @@ class PageProcess:
     kubeconfig: Path | None
     port: int
     opens: bool = False
+    config: Path | None = None
+    plugins: Sequence[Path] = ()
+    emulated_version: str = ""
+    feature_gates: Sequence[str] = ()
+    """What pods are explained with: that of the scheduler."""
     scheduler: str = ""
     """The address of the scheduler's port; empty: there is none to ask."""
     token: str = ""
@@ -41,6 +48,12 @@ class PageProcess:
         words = [sys.executable, "-m", "moorage", "ui", "--port", str(self.port), ANY_PORT_FLAG, END_FLAG]
         if self.kubeconfig is not None:
             words += ["--kubeconfig", str(self.kubeconfig.absolute())]
+        if self.config is not None:
+            words += ["--config", str(self.config)]
+        words += [f"--plugin={path}" for path in self.plugins]
+        if self.emulated_version:
+            words.append(f"{VERSION_FLAG}={self.emulated_version}")
+        words += [f"{GATES_FLAG}={gates}" for gates in self.feature_gates]
         if self.scheduler:  # The token is worth nothing elsewhere: no certificate has to be known.
             words += ["--scheduler", self.scheduler, "--insecure-skip-tls-verify"]
         return [*words, "--open"] if self.opens else words
@@ -71,6 +84,7 @@ def end_with_stdin() -> None:
 
 
 def _follow_stdin() -> None:
-    while os.read(sys.stdin.fileno(), _READ_BYTES):
-        pass
+    with suppress(OSError):  # There may be no standard input, which is as good as its end.
+        while os.read(_STDIN, _READ_BYTES):
+            pass
     os.kill(os.getpid(), signal.SIGTERM)

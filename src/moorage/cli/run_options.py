@@ -265,10 +265,16 @@ def page(flags: FlagValues, options: RunOptions) -> PageProcess | None:
         raise FlagError(f"--ui-port: {port} is not between 0 and {_MAX_PORTS}")
     if options.master:
         raise FlagError("--ui-port: the page finds the API server in a kubeconfig; leave --master out")
+    if options.credentials_over_http:
+        raise FlagError("--ui-port: the page sends credentials over TLS only; use an https:// server")
     kubeconfig = options.config.client_connection.kubeconfig
     return PageProcess(
         Path(kubeconfig) if kubeconfig else None,
         port,
+        config=flags.path("config"),
+        plugins=plugin_files(flags),
+        emulated_version=options.version.minor,
+        feature_gates=flags.words("feature-gates"),
         scheduler=_own_url(options.serving),
         token=options.access.page_token,
     )

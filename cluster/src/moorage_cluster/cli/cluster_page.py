@@ -58,6 +58,7 @@ class ClusterPage:
             settling = asyncio.ensure_future(self._settle())
             url = server_url(_ADDRESS, listener.getsockname()[1])
             try:
+                await server.listens()
                 with replace(self._process, scheduler=url, token=token).running():
                     yield
             finally:

@@ -170,7 +170,17 @@ def up(
             event_ttl=event_ttl,
             logs=None if v is None else LoggingOptions(v, logging_format),
             kubeconfig=kubeconfig,
-            page=PageProcess(kubeconfig, ui_port, open_) if ui else None,
+            page=PageProcess(
+                kubeconfig,
+                ui_port,
+                open_,
+                config=config,
+                plugins=plugin or (),
+                emulated_version=emulated_version or "",
+                feature_gates=feature_gates or (),
+            )
+            if ui
+            else None,
             kubelet_config=kubelet_config,
             kubelet_flags={
                 "evictionHard": eviction_hard,
