@@ -13,6 +13,7 @@ import typer
 import uvloop
 
 from moorage.api.decode import InputError
+from moorage.cli.explain import ExplainOptions
 from moorage.cli.garbage_collection import long_running
 from moorage.cli.inspection import SchedulerAddress
 from moorage.client.connect import connected
@@ -21,6 +22,7 @@ from moorage.clock import LoopClock
 from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
 from moorage.http.server import ServingError
 from moorage.services.termination import on_termination
+from moorage.ui.explanations import explain_feature
 from moorage.ui.page_server import PageServer
 from moorage.ui.scheduler_link import attempts_feature, queue_feature
 from moorage.ui.sources.live_cluster import LiveCluster
@@ -40,6 +42,8 @@ class UiOptions:
     context: str
     port: int
     opens: bool
+    evaluation: ExplainOptions
+    """The configuration with which pods are explained."""
     scheduler: SchedulerAddress | None = None
     """A running scheduler to ask; None: none."""
 
@@ -68,6 +72,7 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
                 scheduler = await stack.enter_async_context(link)
                 source.add(attempts_feature(scheduler))
             source.add(queue_feature(source.timeline, scheduler))
+            source.add(explain_feature(access, options.evaluation.new_cluster))
             await _serve(source, options)
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scheduler_options import SCHEDULER_SECTION, CertificateAuthority, SkipVerification
+from moorage.cli.version_options import GATES_FLAG, GATES_HELP, POSSIBLE_VERSIONS, VERSION_FLAG
 
 
 def ui(
@@ -16,6 +18,24 @@ def ui(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.")
     ] = 6480,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="The KubeSchedulerConfiguration to evaluate with; without it, kube-scheduler's defaults."
+        ),
+    ] = None,
+    plugin: PluginFiles = None,
+    emulated_version: Annotated[
+        str | None,
+        typer.Option(
+            VERSION_FLAG,
+            metavar="VERSION",
+            help=f"Behave like Kubernetes {POSSIBLE_VERSIONS}.  [default: the server's version]",
+        ),
+    ] = None,
+    feature_gates: Annotated[
+        list[str] | None, typer.Option(GATES_FLAG, metavar="GATES", help=GATES_HELP)
+    ] = None,
     scheduler: Annotated[
         str,
         typer.Option(
@@ -34,10 +54,14 @@ def ui(
     contains a token, without which the page shows nothing.
     For example: moorage ui --open
     """
+    from moorage.cli.explain import ExplainOptions
     from moorage.cli.inspection import SchedulerAddress
     from moorage.cli.ui import UiOptions, serve_page
 
     address = SchedulerAddress(
         scheduler, kubeconfig, certificate_authority, insecure_skip_tls_verify, context
     )
-    serve_page(UiOptions(kubeconfig, context, port, open_page, address if scheduler else None))
+    evaluation = ExplainOptions(
+        "", "", "", config, plugin, emulated_version, feature_gates, None, kubeconfig, context
+    )
+    serve_page(UiOptions(kubeconfig, context, port, open_page, evaluation, address if scheduler else None))
