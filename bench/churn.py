@@ -172,8 +172,9 @@ async def cluster(nodes: int) -> AsyncIterator[tuple[int, Client]]:
     with TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         words = ["-m", "moorage", "up", f"--nodes={nodes}", "--port=0", f"--kubeconfig={kubeconfig}"]
+        quiet = asyncio.subprocess.DEVNULL
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *words, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+            sys.executable, *words, "--no-ui", stdout=quiet, stderr=quiet
         )
         try:
             while not kubeconfig.exists():

@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS = 60
 
 _FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE_NAME = re.compile(r"`([\w-]+\.(?:py|yaml))`:$")
-_FREE_PORTS = {"moorage up": " --port 0", "moorage run": " --secure-port 0"}
+_FREE_PORTS = {"moorage up": " --port 0 --no-ui", "moorage run": " --secure-port 0"}
 _FIXED_ADDRESS = "127.0.0.1:6443"
 _NOT_RUN = "docker "
 _READING = "kubectl get "

@@ -52,13 +52,14 @@ class RunningScheduler:
         *options: str,
         leads: bool = True,
         program: Sequence[str] = ("-m", "moorage", "run"),
-        output: Path | None = None,
+        output: Path | int | None = None,
     ) -> None:
+        """output: a file for what it prints, or subprocess.PIPE."""
         self._port = _free_port()
         words = [sys.executable, *program, f"--secure-port={self._port}"]
         if not any(option.startswith("--config=") for option in options):
             words.append(f"--kubeconfig={kubeconfig}")
-        with nullcontext() if output is None else output.open("w") as stdout:
+        with output.open("w") if isinstance(output, Path) else nullcontext(output) as stdout:
             self.process = subprocess.Popen(
                 [*words, *SHORT_LEASE, *options],
                 stdout=stdout,

@@ -55,6 +55,7 @@ OWN_FLAGS = {
     "shadow": "false",
     "shadow-report": "",
     "tie-seed": "0",
+    "ui-port": "0",
 }
 
 

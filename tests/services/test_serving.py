@@ -33,6 +33,7 @@ from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.health import PING, endpoint_routes
 from moorage.services.leader_election import LeaderElector
 from moorage.services.metrics import Metrics
+from moorage.services.private_reads import PrivateReads
 from moorage.services.server_tls import TlsOptions
 from moorage.services.serving import (
     Endpoints,
@@ -79,9 +80,11 @@ class Scene:
                 **config_routes(default_config, V1_37),
                 "/debug/queue": _show_path,
                 "/debug/below/": _show_path,
+                "/moorage/v1/queue": _show_path,
             },
             Authentication(client, clock, random, self.metrics),
             authorization,
+            PrivateReads("page-token"),
         )
 
     async def ask(self, path: str, token: str = "", method: str = "GET") -> tuple[int, str]:
@@ -124,6 +127,12 @@ CASES: dict[str, tuple[str, str, str, int, str]] = {
     "metrics for nobody in particular": ("GET", "/metrics", "", 403, f'{ANONYMOUS} get path \\"/metrics\\"'),
     "metrics for who has no role": ("GET", "/metrics", "nobody-token", 403, 'User \\"nobody\\" cannot get'),
     "metrics for monitoring": ("GET", "/metrics", "watcher-token", 200, "scheduler_pending_pods"),
+    "metrics for the page": ("GET", "/metrics", "page-token", 200, "scheduler_pending_pods"),
+    "the queue for the page": ("GET", "/moorage/v1/queue", "page-token", 200, "/moorage/v1/queue"),
+    "nothing else for the page": ("GET", "/debug/queue", "page-token", 403, "the page may not do this"),
+    "the page may not reset": ("DELETE", "/metrics", "page-token", 403, "the page may not do this"),
+    "the page may not ask below": ("GET", "/metrics/slis", "page-token", 403, "the page may not do this"),
+    "half of the page's token": ("GET", "/moorage/v1/queue", "page", 401, "Unauthorized"),
     "health metrics": ("GET", "/metrics/slis", "watcher-token", 200, ""),
     "monitoring may not reset": ("DELETE", "/metrics", "watcher-token", 403, "cannot delete path"),
     "an admin may": ("DELETE", "/metrics", "admin-token", 200, "metrics reset\n"),

@@ -14,7 +14,7 @@ TIMEOUT_SECONDS = "--timeout=50s"
 
 def start_cluster(folder: Path, *options: str) -> RunningServer:
     """Start `moorage up` with its files in a folder, and wait until it is up."""
-    return start_server(folder, *options, command="up")
+    return start_server(folder, "--no-ui", *options, command="up")
 
 
 def all_at_once(kubectl: Kubectl, *commands: str) -> list[str]:

@@ -38,7 +38,7 @@ def watched(folder: Path, plugin: Path) -> Iterator[RunningServer]:
     kubeconfig = folder / "kubeconfig"
     words = [sys.executable, "-m", "moorage", "up", "--port=0", f"--kubeconfig={kubeconfig}", "--nodes=3"]
     process = subprocess.Popen(
-        [*words, f"--plugin={plugin}", "--watch", "-v=4"],
+        [*words, "--no-ui", f"--plugin={plugin}", "--watch", "-v=4"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

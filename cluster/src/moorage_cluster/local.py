@@ -19,6 +19,7 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVers
 from moorage.framework.loading.registry import Registry
 from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
+from moorage.scheduler.observers import Observer
 from moorage.scheduler.scheduler import Scheduler
 from moorage_cluster.addons.addon import Addon
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
@@ -62,6 +63,8 @@ class LocalSettings:
     """Grace period for the heartbeats of a node, in seconds."""
     addons: tuple[Addon, ...] = ()
     """What the cluster has besides Kubernetes itself; the configuration has to name their plugins."""
+    observer: Observer | None = None
+    """What the scheduler tells of its work; None: nothing."""
 
 
 class PreparedCluster(NamedTuple):
@@ -115,15 +118,16 @@ class LocalCluster:
             cluster, settings.kubelets, seed=random.getrandbits(32), runtime=self._runtime
         )
         self._may_work = asyncio.Event()
-        self._scheduler = None
+        self.scheduler: Scheduler | None = None
         if settings.schedules:
-            self._scheduler = Scheduler(
+            self.scheduler = Scheduler(
                 self.client,
                 settings.config,
                 settings.registry,
                 clock,
                 random,
                 "moorage-up",
+                observer=settings.observer,
                 version=settings.version,
             )
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
@@ -152,16 +156,16 @@ class LocalCluster:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._manager.run())
                 tasks.create_task(self.nodes.run())
-                if self._scheduler is not None:
-                    tasks.create_task(self._scheduler.run())
+                if self.scheduler is not None:
+                    tasks.create_task(self.scheduler.run())
         finally:
             if self._runtime is not None:
                 await self._runtime.close()
 
     async def reconfigure(self, config: SchedulerConfiguration, registry: Registry) -> None:
         """Continue scheduling with other profiles and plugins; RegistryError if they are invalid."""
-        if self._scheduler is not None:
-            await self._scheduler.reconfigure(config, registry)
+        if self.scheduler is not None:
+            await self.scheduler.reconfigure(config, registry)
 
     @property
     def controllers(self) -> Sequence[Controller]:

@@ -16,7 +16,7 @@ from moorage.api.pod import Pod
 from moorage.cli.aligned_table import aligned
 from moorage.client.client import Client
 from moorage.client.connect import connected
-from moorage.client.credentials import component_access
+from moorage.client.credentials import Access, component_access
 from moorage.client.scheduler_api import (
     Attempt,
     AttemptList,
@@ -46,6 +46,19 @@ class SchedulerAddress(NamedTuple):
     authority: Path | None
     skips_verification: bool
     context: str = ""
+    token: str = ""
+    """A token for it; empty: the kubeconfig's credentials."""
+
+    def access(self) -> Access:
+        """How to reach it; KubeconfigError if there are no credentials."""
+        return component_access(
+            self.url,
+            self.kubeconfig,
+            self.authority,
+            context=self.context,
+            skips_verification=self.skips_verification,
+            token=self.token,
+        )
 
 
 def show_attempts(address: SchedulerAddress, namespace: str, pod: str, *, watch: bool, as_json: bool) -> None:
@@ -119,14 +132,7 @@ def why_not(address: SchedulerAddress, error: Exception) -> str:
 
 def _answer(address: SchedulerAddress, ask: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
     async def run() -> T:
-        access = component_access(
-            address.url,
-            address.kubeconfig,
-            address.authority,
-            context=address.context,
-            skips_verification=address.skips_verification,
-        )
-        async with connected(access, retries=False) as client:
+        async with connected(address.access(), retries=False) as client:
             return await ask(client)
 
     return asyncio.run(run())

@@ -88,6 +88,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.trace:app",
         "Record the pods of a cluster as a trace for simulations; look at a trace.",
     ),
+    "ui": (
+        "moorage.cli.commands.ui:ui",
+        "Show a cluster, its queue and every decision in a browser.",
+    ),
     "up": (
         "moorage_cluster.cli.commands.up:up",
         "Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,6 +16,7 @@ from moorage.cli.flags import FlagError, FlagValues
 from moorage.cli.garbage_collection import collect_in_passing
 from moorage.cli.kube_flags import fail
 from moorage.cli.logs import write_logs
+from moorage.cli.page_process import PageProcess
 from moorage.cli.run_options import (
     access_options,
     check_compatibility,
@@ -22,6 +24,7 @@ from moorage.cli.run_options import (
     emulated_version,
     log_options,
     metric_options,
+    page,
     plugin_files,
     recording_path,
     remembered_attempts,
@@ -81,6 +84,7 @@ class _Prepared(NamedTuple):
 
     options: RunOptions
     registry: Registry
+    page: PageProcess | None
 
 
 Prepare = Callable[[KubernetesVersion], _Prepared]
@@ -130,7 +134,7 @@ def _prepared(flags: FlagValues, plugins: Sequence[NamedPlugin], version: Kubern
         shadow_options(flags, found.config),
         flags.given("tie-seed"),
     )
-    return _Prepared(options, found.registry)
+    return _Prepared(options, found.registry, page(flags, options))
 
 
 def _valid_in_any(prepare: Prepare) -> _Prepared:
@@ -152,7 +156,8 @@ async def _live(flags: FlagValues, prepared: _Prepared, prepare: Prepare | None)
         if version.minor != prepared.options.version.minor:
             prepared = prepare(version)
     _log_startup(flags, prepared.options)
-    await LiveScheduler(*prepared).run()
+    with nullcontext() if prepared.page is None else prepared.page.running():
+        await LiveScheduler(prepared.options, prepared.registry).run()
 
 
 def _log_startup(flags: FlagValues, options: RunOptions) -> None:

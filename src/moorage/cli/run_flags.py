@@ -340,6 +340,13 @@ GROUPS: Final = (
                 "shadow-report", TEXT, "", "With --shadow: append a line of JSON for each pod to this file."
             ),
             Flag(
+                "ui-port",
+                WHOLE,
+                "0",
+                "Show cluster, queue and attempts in a page on this port of 127.0.0.1, by a process of its "
+                "own that ends with this one; 0: any free port. Without it, there is no page.",
+            ),
+            Flag(
                 "tie-seed",
                 WHOLE,
                 "0",

@@ -16,6 +16,7 @@ from moorage.api.quantity import parse_quantity
 from moorage.api.yaml_reading import YamlError, load_yaml
 from moorage.cli.flags import FlagError, FlagValues
 from moorage.cli.logs import LogFormat, LoggingOptions
+from moorage.cli.page_process import PageProcess
 from moorage.cli.shadow_table import shown_on_terminal
 from moorage.config.load import ConfigError, default_config, load_config
 from moorage.config.types import SchedulerConfiguration
@@ -27,9 +28,10 @@ from moorage.emulation.kubernetes_version import (
     version_number,
 )
 from moorage.scheduler.endpoints import AccessOptions
-from moorage.scheduler.process import ShadowOptions
+from moorage.scheduler.process import RunOptions, ShadowOptions
 from moorage.services.client_certificates import CertificateOptions, HeaderNames
 from moorage.services.metrics import MetricOptions
+from moorage.services.private_reads import new_token
 from moorage.services.server_tls import TlsOptions, named_certificate
 from moorage.services.serving import ServingOptions
 
@@ -125,6 +127,7 @@ def access_options(flags: FlagValues) -> AccessOptions:
         flags.duration("authorization-webhook-cache-authorized-ttl"),
         flags.duration("authorization-webhook-cache-unauthorized-ttl"),
         flags.words("authorization-always-allow-paths"),
+        new_token() if flags.is_given("ui-port") else "",
     )
 
 
@@ -251,6 +254,38 @@ def recording_path(flags: FlagValues, config: SchedulerConfiguration) -> Path | 
     if path is not None and config.extenders:
         raise FlagError("--record: decisions of extenders cannot be replayed, and the configuration has some")
     return path
+
+
+def page(flags: FlagValues, options: RunOptions) -> PageProcess | None:
+    """The page beside a scheduler; None without it."""
+    if not flags.is_given("ui-port"):
+        return None
+    port = flags.whole("ui-port")
+    if not 0 <= port <= _MAX_PORTS:
+        raise FlagError(f"--ui-port: {port} is not between 0 and {_MAX_PORTS}")
+    if options.master:
+        raise FlagError("--ui-port: the page finds the API server in a kubeconfig; leave --master out")
+    if options.credentials_over_http:
+        raise FlagError("--ui-port: the page sends credentials over TLS only; use an https:// server")
+    kubeconfig = options.config.client_connection.kubeconfig
+    return PageProcess(
+        Path(kubeconfig) if kubeconfig else None,
+        port,
+        config=flags.path("config"),
+        plugins=plugin_files(flags),
+        emulated_version=options.version.minor,
+        feature_gates=flags.words("feature-gates"),
+        scheduler=_own_url(options.serving),
+        token=options.access.page_token,
+    )
+
+
+def _own_url(serving: ServingOptions | None) -> str:
+    """Where this machine reaches the secure port; empty: there is none."""
+    if serving is None:
+        return ""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(serving.bind_address, serving.bind_address)
+    return f"https://[{host}]:{serving.port}" if ":" in host else f"https://{host}:{serving.port}"
 
 
 def emulated_version(flags: FlagValues) -> KubernetesVersion | None:

@@ -139,15 +139,19 @@ def component_access(
     *,
     context: str = "",
     skips_verification: bool = False,
+    token: str = "",
 ) -> Access:
     """Another component of the cluster, such as a scheduler's port, with the credentials for its API server.
 
     authority: a file with the CA of the component's certificate; without it, the system's CAs.
+    token: a token for the component itself, instead of those credentials.
     """
-    paths = kubeconfig_paths(os.environ) if kubeconfig is None else [kubeconfig]
     cluster: dict[str, object] = {"server": server, "insecure-skip-tls-verify": skips_verification}
     if authority is not None:
         cluster["certificate-authority"] = str(authority)
+    if token:
+        return Access(_endpoint(cluster), FixedCredentials(bearer(token)))
+    paths = kubeconfig_paths(os.environ) if kubeconfig is None else [kubeconfig]
     return _access(choose(paths, context), cluster, LoopClock(), credentials_over_http=False)
 
 

@@ -32,6 +32,7 @@ from moorage.services.cpu_profile import profile_routes
 from moorage.services.delegation import CACHE_SECONDS, OPEN_PATHS, Authentication, Authorization
 from moorage.services.loop_thread import LoopHandlers
 from moorage.services.metrics import Metrics
+from moorage.services.private_reads import PrivateReads
 from moorage.services.responses import Handler
 from moorage.services.serving import (
     Endpoints,
@@ -66,6 +67,8 @@ class AccessOptions:
     denied_seconds: float = CACHE_SECONDS
     """How long review results are cached, in seconds."""
     open_paths: Sequence[str] = OPEN_PATHS
+    page_token: str = ""
+    """The token with which this process's page reads queue, attempts and metrics; empty: there is none."""
 
 
 @asynccontextmanager
@@ -98,7 +101,9 @@ async def served(
             allowed_seconds=options.allowed_seconds,
             denied_seconds=options.denied_seconds,
         )
-        server = SecureServer(Endpoints(routes, authentication, authorization), serving)
+        private_reads = PrivateReads(options.page_token)
+        endpoints = Endpoints(routes, authentication, authorization, private_reads)
+        server = SecureServer(endpoints, serving)
         if not options.certificates.tolerates_failure:
             await certificates.load_authorities(authenticator)
         server.tls.trust(certificates.authorities)

@@ -29,6 +29,7 @@ from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import CONTENT_TYPE, Metrics
 from moorage.services.pod_resources import pod_resources_text
 from moorage.services.ports import SECURE_PORT
+from moorage.services.private_reads import PrivateReads
 from moorage.services.requesting_user import Unauthenticated, User
 from moorage.services.responses import Handler
 from moorage.services.server_tls import ServerTls, TlsOptions
@@ -43,12 +44,17 @@ class Endpoints:
     """Handles authorized requests. A route that ends with a slash is for all paths below it."""
 
     def __init__(
-        self, routes: Mapping[str, Handler], authentication: Authentication, authorization: Authorization
+        self,
+        routes: Mapping[str, Handler],
+        authentication: Authentication,
+        authorization: Authorization,
+        private_reads: PrivateReads | None = None,
     ) -> None:
         self._routes = routes
         self._prefixes = sorted((path for path in routes if path.endswith("/")), key=len, reverse=True)
         self._authentication = authentication
         self._authorization = authorization
+        self._private_reads = private_reads or PrivateReads()
 
     async def handle(self, request: Request) -> Response:
         """The response to a client without a certificate; failures are responses as well."""
@@ -62,18 +68,25 @@ class Endpoints:
 
     async def _answered(self, request: Request, certificate: bytes) -> Response:
         path = unquote(request.path)
+        if self._private_reads.is_owner(request.headers):
+            if not self._private_reads.allows(request.method, path):
+                return responses.refusal(HTTPStatus.FORBIDDEN, "Forbidden", "the page may not do this")
+        else:
+            refused = await self._delegated_refusal(request, certificate, path)
+            if refused is not None:
+                return refused
+        handler = self._handler(path)
+        if handler is None:
+            return responses.error(HTTPStatus.NOT_FOUND, "404 page not found")
+        return await handler(request)
+
+    async def _delegated_refusal(self, request: Request, certificate: bytes, path: str) -> Response | None:
         try:
             user = await self._authentication.user(request, certificate)
         except (Unauthenticated, ReviewFailed) as error:
             log.error(error, "Unable to authenticate the request", path=path)
             return responses.refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
-        refused = await self._refusal(user, request.method.lower(), path)
-        if refused is not None:
-            return refused
-        handler = self._handler(path)
-        if handler is None:
-            return responses.error(HTTPStatus.NOT_FOUND, "404 page not found")
-        return await handler(request)
+        return await self._refusal(user, request.method.lower(), path)
 
     async def _refusal(self, user: User, verb: str, path: str) -> Response | None:
         try:

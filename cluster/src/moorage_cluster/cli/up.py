@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from moorage.api.quantity import parse_quantity
 from moorage.api.resource_requests import CPU, EPHEMERAL_STORAGE, MEMORY
 from moorage.cli.garbage_collection import long_running
 from moorage.cli.logs import LoggingOptions, write_logs
+from moorage.cli.page_process import PageProcess
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import emulated
 from moorage.clock import LoopClock
@@ -36,6 +38,7 @@ from moorage_cluster.addons.addon import ADDONS, Addon
 from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.journal import JournalError
+from moorage_cluster.cli.cluster_page import ClusterPage
 from moorage_cluster.cli.kubelets import read_kubelets
 from moorage_cluster.cli.local_server import advertise, server_url, write_admin_kubeconfig
 from moorage_cluster.cli.watching import watch as watch_files
@@ -77,6 +80,8 @@ class UpOptions:
     logs: LoggingOptions | None
     """None: nothing is logged."""
     kubeconfig: Path
+    page: PageProcess | None
+    """The page that shows the cluster; None: none."""
     kubelet_config: Path | None
     kubelet_flags: Mapping[str, str | int | None]
     """The kubelet's flags by the names of their fields; None where not given."""
@@ -111,9 +116,7 @@ def _run_until_signal(options: UpOptions) -> bool:
     long_running("up")
     if options.logs is not None:
         write_logs(options.logs)
-    return uvloop.run(
-        _run(settings, options.port, options.kubeconfig, dump, files, plugins, options.runs_containers)
-    )
+    return uvloop.run(_run(settings, options, dump, files, plugins))
 
 
 def _check_plugin_options(options: UpOptions) -> None:
@@ -250,23 +253,24 @@ def _quantity(text: str, option: str) -> str:
 
 async def _run(
     settings: LocalSettings,
-    port: int,
-    kubeconfig: Path,
+    options: UpOptions,
     dump: list[Manifest],
     files: list[FileObject],
     plugins: _Plugins,
-    run_containers: bool,
 ) -> bool:
     """Run until a signal; whether every object of the files could be created."""
     prepared: PreparedCluster | None = None
     address = "127.0.0.1"
-    with listen(address, port) as listener:
-        if run_containers:
+    with listen(address, options.port) as listener:
+        if options.runs_containers:
             settings = replace(settings, run_containers_with=listener.getsockname()[:2])
+        page = None if options.page is None else ClusterPage(options.page, settings.version)
+        if page is not None:
+            settings = replace(settings, observer=page.observer)
         cluster = LocalCluster(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
-            write_admin_kubeconfig(kubeconfig, url, cluster.server)
+            write_admin_kubeconfig(options.kubeconfig, url, cluster.server)
             advertise(cluster.server, listener)
             server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
             stopped = asyncio.Event()
@@ -280,12 +284,13 @@ async def _run(
             if preparing.done() and preparing.exception() is None:
                 prepared = preparing.result()
                 _print_left_out(prepared)
-                _print_access(url, kubeconfig, settings.version)
+                _print_access(url, options.kubeconfig, settings.version)
                 following = asyncio.ensure_future(plugins.reload_on_save(cluster))
                 others.append(following)
-                await asyncio.wait(
-                    (stopping, serving, running, following), return_when=asyncio.FIRST_COMPLETED
-                )
+                async with nullcontext() if page is None else page.shown(cluster):
+                    await asyncio.wait(
+                        (stopping, serving, running, following), return_when=asyncio.FIRST_COMPLETED
+                    )
             for task in others:
                 task.cancel()
             # Containers that run end while the server still answers them.

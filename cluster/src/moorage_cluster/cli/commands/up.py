@@ -89,6 +89,12 @@ _RunContainers = Annotated[
         "may create pods can then run commands here.",
     ),
 ]
+_ShowPage = Annotated[bool, typer.Option("--ui/--no-ui", help="Show the cluster in a page, too.")]
+_PagePort = Annotated[
+    int,
+    typer.Option(help="The page's port; another one if it is taken; 0: any free one.", min=0, max=65535),
+]
+_OpenPage = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 _Verbosity = Annotated[
     int | None,
     typer.Option(
@@ -124,6 +130,9 @@ def up(
     v: _Verbosity = None,
     logging_format: _LoggingFormat = "text",
     kubeconfig: KubeconfigFile = DEFAULT_KUBECONFIG,
+    ui: _ShowPage = True,
+    ui_port: _PagePort = 6480,
+    open_: _OpenPage = False,
     kubelet_config: KubeletConfigFile = None,
     eviction_hard: EvictionHard = None,
     eviction_soft: EvictionSoft = None,
@@ -136,6 +145,7 @@ def up(
     max_pods: MaxPods = None,
 ) -> None:
     """Run a cluster: API server, controllers, simulated nodes and the scheduler, for kubectl to drive."""
+    from moorage.cli.page_process import PageProcess
     from moorage_cluster.cli.up import UpOptions, run_cluster
 
     run_cluster(
@@ -160,6 +170,17 @@ def up(
             event_ttl=event_ttl,
             logs=None if v is None else LoggingOptions(v, logging_format),
             kubeconfig=kubeconfig,
+            page=PageProcess(
+                kubeconfig,
+                ui_port,
+                open_,
+                config=config,
+                plugins=plugin or (),
+                emulated_version=emulated_version or "",
+                feature_gates=feature_gates or (),
+            )
+            if ui
+            else None,
             kubelet_config=kubelet_config,
             kubelet_flags={
                 "evictionHard": eviction_hard,

@@ -1,0 +1,1 @@
+"""What the page can show: clusters and files."""

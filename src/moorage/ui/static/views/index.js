@@ -1,0 +1,13 @@
+// The views, in the order of the navigation. A view is a component with the properties `store` and `params`;
+// it is offered where the source has its feature.
+import { ClusterView } from "./cluster.js";
+import { DecisionView } from "./decision.js";
+import { HealthView } from "./health.js";
+import { QueueView } from "./queue.js";
+
+export const views = [
+  { name: "cluster", title: "Cluster", component: ClusterView },
+  { name: "queue", title: "Queue", component: QueueView, feature: "queue" },
+  { name: "decision", title: "Decision", component: DecisionView, feature: "explain" },
+  { name: "health", title: "Health", component: HealthView, feature: "health" },
+];
