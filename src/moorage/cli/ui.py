@@ -27,6 +27,7 @@ from moorage.ui.page_server import PageServer
 from moorage.ui.scheduler_link import attempts_feature, queue_feature
 from moorage.ui.sources.live_cluster import LiveCluster
 from moorage.ui.sources.source import Source
+from moorage.ui.what_if.feature import WhatIfPages
 
 _COMMAND: Final = "moorage ui"
 _AGENT: Final = "moorage-ui"
@@ -73,6 +74,7 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
                 source.add(attempts_feature(scheduler))
             source.add(queue_feature(source.timeline, scheduler))
             source.add(explain_feature(access, options.evaluation.new_cluster))
+            source.add(WhatIfPages(access, options.evaluation).feature())
             await _serve(source, options)
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None
