@@ -39,7 +39,11 @@ def _feasible(explanation: Explanation) -> set[str]:
 
 
 def _node(explanation: Explanation) -> str | None:
-    return None if explanation.decision is None else explanation.decision.node
+    """The node that is chosen; of equally good ones, the one that the pod is on."""
+    if explanation.decision is None:
+        return None
+    present = explanation.pod.spec.node_name
+    return present if present in explanation.decision.best() else explanation.decision.node
 
 
 def _reasons(now: Explanation, then: Explanation) -> tuple[ReasonDifference, ...]:

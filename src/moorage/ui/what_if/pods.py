@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from moorage.admission.pod_creation import PodCreation
-from moorage.api.decode import InputError, decode_object
+from moorage.api.decode import InputError, convert, decode_object
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Container, Pod, Volume
 from moorage.config.load import dump_yaml
@@ -83,6 +83,7 @@ def read_pod_text(text: str, priority_classes: list[Manifest]) -> Pod:
         raise edited.rejected(InputError("spec.nodeName", "a scheduler does not see pods that have a node"))
     manifest.pop("status", None)
     try:
+        convert(manifest, Pod)  # Its errors name the field, which those of admission for amounts do not.
         created = PodCreation([(each, "") for each in [*priority_classes, *_assumed(spec)]]).created(manifest)
         pod = decode_object(created)
     except (InputError, ApiError) as error:

@@ -53,7 +53,7 @@ function Workbench({ store, params }) {
         html`<${Changes} store=${store} changes=${changes} setChanges=${setChanges} plugins=${pluginsOf(answer)} />`}
       </section>
       <section class="result" aria-label=${own.result} aria-busy=${isBusy}>
-        <p class="note" role="status">${isBusy ? own.evaluating : problems.length > 0 ? own.invalid(problems.length) : ""}</p>
+        <p class="note" role="status">${statusText(isBusy, problems.length, answer)}</p>
         ${failure !== null && html`<p class="problem" role="alert">${failure}</p>`}
         ${answer !== null && html`<${Result}
           answer=${answer}
@@ -64,6 +64,12 @@ function Workbench({ store, params }) {
       </section>
     </div>
   `;
+}
+
+function statusText(isBusy, problems, answer) {
+  if (isBusy) return own.evaluating;
+  if (problems === 0) return "";
+  return answer === null ? own.invalidFirst(problems) : own.invalid(problems);
 }
 
 function pluginsOf(answer) {
