@@ -6,6 +6,7 @@ import asyncio
 import webbrowser
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from moorage.cli.inspection import SchedulerAddress
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.clock import LoopClock
+from moorage.explain.loading import readable
 from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
 from moorage.http.server import ServingError
 from moorage.services.termination import on_termination
@@ -74,7 +76,7 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
                 source.add(attempts_feature(scheduler))
             source.add(queue_feature(source.timeline, scheduler))
             source.add(explain_feature(access, options.evaluation.new_cluster))
-            source.add(WhatIfPages(access, options.evaluation).feature())
+            source.add(WhatIfPages(partial(readable, access), options.evaluation).feature())
             await _serve(source, options)
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None

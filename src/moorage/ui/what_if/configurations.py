@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
+from moorage.config.defaults import ALL_PLUGINS
 from moorage.config.load import dump_yaml, parse_config, to_manifest
 from moorage.config.problems import ConfigError
-from moorage.config.types import EXTENSION_POINTS, Profile, SchedulerConfiguration
+from moorage.config.types import EXTENSION_POINTS, PluginRef, Profile, SchedulerConfiguration
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.ui.what_if.texts import EditedText
 
@@ -17,8 +20,17 @@ _EDITED: Final = ("apiVersion", "kind", "percentageOfNodesToScore", "profiles")
 
 def configuration_text(config: SchedulerConfiguration) -> str:
     """A configuration for editing: what decisions depend on."""
-    manifest = to_manifest(config)
+    manifest = to_manifest(replace(config, profiles=tuple(map(_whole, config.profiles))))
     return dump_yaml({key: manifest[key] for key in _EDITED if key in manifest})
+
+
+def _whole(profile: Profile) -> Profile:
+    """A profile to which no default plugins are added: those taken out of its text do not run."""
+    listed = profile.plugins.multi_point
+    if ALL_PLUGINS in listed.disabled_names:
+        return profile
+    listed = replace(listed, disabled=(*listed.disabled, PluginRef(name=ALL_PLUGINS)))
+    return replace(profile, plugins=replace(profile.plugins, multi_point=listed))
 
 
 def read_configuration_text(

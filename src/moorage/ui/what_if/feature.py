@@ -6,8 +6,10 @@ Nothing is ever written to the cluster; it is read with the user's permissions, 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -15,11 +17,10 @@ import msgspec
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.credentials import Access
 from moorage.client.kinds import PRIORITY_CLASS
 from moorage.client.server_version import server_version
+from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.cluster_reader import read_cluster, read_pod
-from moorage.explain.loading import readable
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.errors import RequestError
 from moorage.http.transport import Request, Response
@@ -39,13 +40,15 @@ _MAX_BODY_BYTES: Final = 1024 * 1024
 _MANIFEST: Final = "/manifest"
 
 BodyT = TypeVar("BodyT")
+NewReading = Callable[[], AbstractAsyncContextManager[Client]]
+"""Makes a client for reading a cluster, as `moorage.explain.loading.readable` does."""
 
 
 class WhatIfPages:
     """The documents of what-if."""
 
-    def __init__(self, access: Access, evaluator: Evaluator) -> None:
-        self._access = access
+    def __init__(self, reading: NewReading, evaluator: Evaluator) -> None:
+        self._reading = reading
         self._evaluator = evaluator
         self._room = asyncio.Semaphore(_MAX_EVALUATIONS)
 
@@ -67,25 +70,27 @@ class WhatIfPages:
         namespace, _, name = path.removesuffix(_MANIFEST).partition("/")
         if not path.endswith(_MANIFEST) or not namespace or not name or "/" in name:
             return problem(HTTPStatus.BAD_REQUEST, "pods/NAMESPACE/NAME/manifest is expected")
-        async with readable(self._access) as client:
+        async with self._reading() as client:
             return document(Text(text=pod_text(await read_pod(client, namespace, name))))
 
     async def configuration(self, request: Request) -> Response:
         """The configuration in force as YAML."""
-        async with readable(self._access) as client:
+        async with self._reading() as client:
             version = self._evaluator.version(await server_version(client))
         return document(Text(text=configuration_text(self._evaluator.configuration(version))))
 
     async def validate(self, request: Request) -> Response:
         """All problems of texts."""
         texts = _body(request, Texts)
-        async with readable(self._access) as client:
+        async with self._reading() as client:
             version = self._evaluator.version(await server_version(client))
             classes = await _priority_classes(client)
         found = await asyncio.to_thread(self._problems, texts, version, classes)
         return document(Problems(problems=tuple(found)))
 
-    def _problems(self, texts: Texts, version: Any, classes: list[Manifest]) -> list[TextProblem]:
+    def _problems(
+        self, texts: Texts, version: KubernetesVersion, classes: list[Manifest]
+    ) -> list[TextProblem]:
         found: list[TextProblem] = []
         try:
             if texts.pod is not None:
@@ -122,7 +127,7 @@ class WhatIfPages:
         namespace, _, name = asked.of.partition("/")
         if asked.of and not (namespace and name and "/" not in name):
             raise InputError("of", "NAMESPACE/NAME is expected")
-        async with readable(self._access) as client:
+        async with self._reading() as client:
             question = Question(asked, self._evaluator, await server_version(client))
             pod = await read_pod(client, namespace, name) if asked.of else None
             classes = [] if asked.pod is None else await _priority_classes(client)
