@@ -68,7 +68,7 @@ def test_another_weight_moves_a_pod(page: Page, serve: Serve) -> None:
     opened(page, serve, [*nodes, waiting(affinity=affinity)])
     page.get_by_role("button", name="Cluster changes").click()
 
-    page.get_by_label("Change", exact=True).select_option("weight")
+    page.get_by_role("combobox", name="Change", exact=True).select_option("weight")
     page.get_by_label("Plugin", exact=True).fill("NodeAffinity")
     page.get_by_label("Weight", exact=True).fill("9")
     page.get_by_role("button", name="Add this change").click()

@@ -12,7 +12,7 @@ export function Result({ answer: { now, then, differences }, params, addChange, 
   return html`
     <dl class="now-then">
       <div><dt>${own.now}</dt><dd>${now.verdict}</dd></div>
-      <div class="then" role="status"><dt>${own.then}</dt><dd>${then.verdict}</dd></div>
+      <div class="then"><dt>${own.then}</dt><dd aria-live="polite">${then.verdict}</dd></div>
     </dl>
     ${(then.notes ?? []).map((note) => html`<p class="problem">${note}</p>`)}
     <${Moved} differences=${differences} />
