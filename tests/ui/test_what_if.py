@@ -167,6 +167,19 @@ def test_every_suggestion_does_what_it_says() -> None:
         assert sorted(row["node"] for row in answer["then"]["feasible"]) == each["nodes"]
 
 
+def test_a_pod_that_loses_its_node_does_not_count_against_itself() -> None:
+    """It alone fills its node."""
+    full = pod("full", uid="full", on="c", requests={"cpu": "16"})
+    objects = [labelled("c", allocatable=BIG), full, pod("waiting", uid="waiting", requests={"cpu": "1"})]
+
+    answer = Asker(objects).what_if({"kind": "drain", "node": "c"}, {"kind": "uncordon", "node": "c"})
+
+    assert answer["differences"]["others"]["items"] == [
+        {"pod": "default/full", "node": "c", "before": 1, "after": 1}
+    ]
+    assert answer["differences"]["node"] == {"before": None, "after": "c"}
+
+
 def test_another_weight_moves_a_pod() -> None:
     preferred = {
         "weight": 1,

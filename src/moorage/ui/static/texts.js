@@ -156,6 +156,8 @@ export const texts = {
     invalidFirst: (count) => (count === 1 ? "A text has a problem." : `The texts have ${count} problems.`),
     reset: "Take back all edits",
     unchanged: "As it is now.",
+    isEdited: "edited",
+    problems: (count) => (count === 1 ? "1 problem" : `${count} problems`),
     edited: "Edited; kept in this tab of the browser only.",
     line: (line) => `line ${line}`,
     now: "now",

@@ -19,7 +19,6 @@ from moorage.explain.explanation import Explanation, explain
 from moorage.explain.help.change import Situation
 from moorage.explain.help.trials import Trials
 from moorage.explain.loading import LoadedCluster, loaded, with_known_profile
-from moorage.framework.interface.status import PluginError
 from moorage.framework.runtime.framework import Framework
 from moorage.sim.cluster import SimulatedCluster
 from moorage.ui.what_if.changes import CLUSTER_CHANGES, ApplySuggestion, SetWeight
@@ -72,9 +71,7 @@ class Question:
                 config = change.configured(config)
         self.now = evaluator.cluster(own, version)
         self.then = evaluator.cluster(config, version)
-        self._affects_others = config != own or any(
-            isinstance(each, CLUSTER_CHANGES) for each in asked.changes
-        )
+        self._is_reconfigured = config != own
 
     @property
     def profiles(self) -> list[Framework]:
@@ -90,17 +87,18 @@ class Question:
         now_pod, then_pod = present or given, given or present
         assert now_pod is not None
         assert then_pod is not None
-        now = loaded(self.now, now_pod, reading.content)
+        content = reading.content if present is not None else _with(reading.content, None, now_pod)
+        now = loaded(self.now, now_pod, content)
         explained_now = _explained(now)
         situation = self._suggested(
             explained_now, replace(then_pod, spec=replace(then_pod.spec, node_name=""))
         )
         then = loaded(self.then, situation.pod, _with(reading.content, present, situation.pod))
         displaced = self._change(then.cluster, situation)
-        others = (
-            self._others(reading, (now.pod.key, then.pod.key), displaced) if self._affects_others else None
-        )
         explained_then = _explained(then)
+        others = None
+        if self._is_reconfigured or self._changes_cluster(situation):
+            others = self._others(reading, (now.pod.key, then.pod.key), displaced)
         return Answer(
             now=as_document(explained_now),
             then=as_document(explained_then),
@@ -120,6 +118,10 @@ class Question:
                 for each in suggestion.changes:
                     situation = each.apply(situation)
         return situation
+
+    def _changes_cluster(self, situation: Situation) -> bool:
+        changes = any(isinstance(each, CLUSTER_CHANGES) for each in self.asked.changes)
+        return changes or bool(situation.put or situation.removed)
 
     def _change(self, cluster: SimulatedCluster, situation: Situation) -> list[Pod]:
         """Make all changes; returns the pods that lose their node."""
@@ -141,8 +143,7 @@ class Question:
         evaluated = concerned[:MAX_OTHERS]
         items = []
         for pod in evaluated:
-            pending = replace(pod, spec=replace(pod.spec, node_name=""))
-            before, after = _fitting(self.now, pending), _fitting(self.then, pending)
+            before, after = _fitting(self.now, pod), _fitting(self.then, pod)
             if pod.spec.node_name or bool(before) != bool(after):
                 items.append(OtherPod(pod=pod.key, node=pod.spec.node_name, before=before, after=after))
         return OtherPods(total=len(concerned), evaluated=len(evaluated), items=tuple(items))
@@ -178,12 +179,15 @@ def _waiting(content: ClusterContent) -> Iterator[Pod]:
 
 
 def _fitting(cluster: SimulatedCluster, pod: Pod) -> int:
-    """How many nodes a pod that is tried would fit."""
-    pod = with_known_profile(cluster, pod)
-    framework = cluster.profiles.of(pod)
-    if framework is None or cluster.not_tried(pod):
+    """How many nodes a pod fits, as if it had none; 0 if it is not tried."""
+    known = with_known_profile(cluster, replace(pod, spec=replace(pod.spec, node_name="")))
+    framework, placed = cluster.profiles.of(known), cluster.cache.pod(pod.uid)
+    if framework is None or cluster.not_tried(known):
         return 0
+    if placed is not None:
+        cluster.cache.remove_pod(placed)
     try:
-        return len(Trials(framework, cluster.cache, pod).opened(()))
-    except PluginError:
-        return 0
+        return len(Trials(framework, cluster.cache, known).opened(()))
+    finally:
+        if placed is not None:
+            cluster.cache.put(placed)

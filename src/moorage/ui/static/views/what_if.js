@@ -27,7 +27,7 @@ function Workbench({ store, params }) {
   const { answer, problems, failure, isBusy } = useAnswer(params, pod, config);
   const tab = params.tab ?? (changes.length > 0 ? "changes" : "pod");
   const ofText = (name) => problems.filter((each) => each.of === name);
-  const counts = { pod: ofText("pod").length, configuration: ofText("config").length, changes: changes.length };
+  const marks = { pod: markOf(pod, ofText("pod")), configuration: markOf(config, ofText("config")), changes: changes.length };
   return html`
     <div class="title">
       <h1>${params.pod ? own.title(params.pod) : own.titleNew}</h1>
@@ -44,7 +44,7 @@ function Workbench({ store, params }) {
             type="button"
             aria-pressed=${key === tab}
             onClick=${() => setParams({ tab: key })}
-          >${title}${counts[key] > 0 && html` <span class="badge">${counts[key]}</span>`}</button>`)}
+          >${title}${Boolean(marks[key]) && html` <span class="badge">${marks[key]}</span>`}</button>`)}
         </div>
         ${tab === "pod" && html`<${TextEditor} label=${own.tabs.pod} text=${pod} problems=${ofText("pod")} />`}
         ${tab === "configuration" &&
@@ -64,6 +64,11 @@ function Workbench({ store, params }) {
       </section>
     </div>
   `;
+}
+
+function markOf(text, problems) {
+  if (problems.length > 0) return own.problems(problems.length);
+  return text.edited === null ? "" : own.isEdited;
 }
 
 function statusText(isBusy, problems, answer) {
