@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -18,6 +21,20 @@ from moorage.emulation.kubernetes_version import V1_36
 from moorage.explain.document import as_document
 from moorage.explain.explanation import explain
 from moorage.explain.loading import fill
+from moorage.ui.what_if.changes import CLUSTER_CHANGES, ApplySuggestion, NodeShape, SetWeight
+from moorage.ui.what_if.documents import (
+    Answer,
+    Differences,
+    OtherPod,
+    OtherPods,
+    Problems,
+    ReasonDifference,
+    ScoreDifference,
+    Text,
+    TextProblem,
+    Texts,
+    WhatIf,
+)
 from tests.builders import HOSTNAME, Manifest, container, make, node, owner, pod
 from tests.ui.what_if_cluster import EVALUATION, Asker
 
@@ -385,3 +402,28 @@ def test_the_configuration_in_force_can_be_edited() -> None:
     answer = asker.what_if(config=without_fit, of="default/huge")
     assert answer["problems"] == []
     assert answer["differences"]["reasons"]
+
+
+API_PAGE = (Path(__file__).parents[2] / "docs" / "page-api.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *(WhatIf, Texts, Text, TextProblem, Problems, Answer, Differences, ReasonDifference),
+        *(ScoreDifference, OtherPods, OtherPod, *CLUSTER_CHANGES, NodeShape, SetWeight, ApplySuggestion),
+    ],
+)
+def test_every_field_and_kind_is_described(document: type[msgspec.Struct]) -> None:
+    described = set(re.findall(r"`(\w+)`", API_PAGE))
+
+    tag = document.__struct_config__.tag
+    names = {each.encode_name for each in msgspec.structs.fields(document)}
+    assert (names | ({tag} if tag else set())) - described == set()
+
+
+def test_the_question_in_the_documents_is_answered() -> None:
+    [question] = re.findall(r'^\{"of".*$', API_PAGE, re.MULTILINE)
+    objects = [labelled("node-0"), pod("huge", uid="huge", requests={"cpu": "12"})]
+
+    assert Asker(objects).post("what-if", **json.loads(question))["differences"]["feasible"]["after"] == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from moorage.ui.application import Application
 from moorage.ui.documents import NodeState, PodState
 from moorage.ui.session import Session
 from moorage.ui.what_if.feature import WhatIfPages
-from tests.builders import Manifest
+from tests.builders import Manifest, container, node, pod
 from tests.ui.serving import TableSource
 
 EVALUATION = ExplainOptions("", "", "", None, None, None, None, None, None, "")
@@ -63,6 +63,36 @@ def page_of(server: ApiServer) -> TableSource:
         for each in server.answers["/api/v1/pods"]["items"]
     }
     return TableSource(nodes, pods, [what_if_pages(server).feature()])
+
+
+def manifests(nodes: Mapping[str, NodeState], pods: Mapping[str, PodState]) -> list[Manifest]:
+    """Objects that are as the page shows them."""
+    return [
+        *(
+            node(
+                name,
+                labels=each.labels,
+                taints=each.taints,
+                unschedulable=each.unschedulable,
+                allocatable=_amounts(each.allocatable),
+            )
+            for name, each in nodes.items()
+        ),
+        *(
+            pod(
+                key.rpartition("/")[2],
+                namespace=key.partition("/")[0],
+                uid=key,
+                on=each.node,
+                containers=[container(_amounts(each.requests), image="registry.example/app:1")],
+            )
+            for key, each in pods.items()
+        ),
+    ]
+
+
+def _amounts(room: Mapping[str, int]) -> dict[str, str]:
+    return {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in room.items()}
 
 
 class Asker:

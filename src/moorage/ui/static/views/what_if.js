@@ -32,7 +32,7 @@ function Workbench({ store, params }) {
     <div class="title">
       <h1>${params.pod ? own.title(params.pod) : own.titleNew}</h1>
       <span>
-        ${params.pod && html`<a href=${linkTo("decision", { pod: params.pod })}>${own.decision}</a> · `}
+        ${params.pod && store.has("explain") && html`<a href=${linkTo("decision", { pod: params.pod })}>${own.decision}</a> · `}
         <a href="#/what-if">${own.another}</a>
       </span>
     </div>
