@@ -378,6 +378,15 @@ def test_problems_say_where() -> None:
     assert problem["line"] == place
 
 
+@pytest.mark.parametrize("field", ["unknown: 1", "status: {phase: Running}"])
+def test_only_a_status_is_left_out(field: str) -> None:
+    good = Asker(OBJECTS).get("pods/default/waiting/manifest")["text"]
+
+    found = Asker(OBJECTS).post("what-if/validate", pod=f"{good}{field}\n")["problems"]
+
+    assert [each["path"] for each in found] == ([] if "status" in field else ["unknown"])
+
+
 @pytest.mark.parametrize("name", ["antigravity:fly", "plugins/mine.py", "this:Zen.of"])
 @pytest.mark.parametrize("point", ["multiPoint", "score"])
 def test_a_configuration_loads_no_code(name: str, point: str) -> None:

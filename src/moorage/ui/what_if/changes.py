@@ -26,6 +26,7 @@ _BOUND_TO_NODE = ("DaemonSet", "Node")
 """Owners whose pods stay on a drained node."""
 _MAX_NEW_NODES = 100
 Name = Annotated[str, Meta(min_length=1, max_length=253)]
+SuggestionText = Annotated[str, Meta(min_length=1, max_length=16_384)]
 Count = Annotated[int, Meta(ge=1, le=_MAX_NEW_NODES)]
 Weight = Annotated[int, Meta(ge=1, le=1_000_000)]
 
@@ -217,7 +218,7 @@ class SetWeight(_Change, tag="weight"):
 class ApplySuggestion(_Change, tag="suggestion"):
     """Make the changes that an explanation of the pod as it is suggests; they come before all others."""
 
-    text: Name
+    text: SuggestionText
 
 
 ClusterChange = AddNode | RemoveNode | Cordon | Uncordon | Drain | AddTaint | RemoveTaint | SetLabel

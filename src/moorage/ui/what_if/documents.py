@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
 
 from moorage.api.base import Struct
 from moorage.ui.what_if.changes import Change
 
 MAX_CHANGES: Final = 50
+MAX_KEY_CHARACTERS: Final = 2 * 253 + 1
+"""Maximum length of a namespace and a name."""
 MAX_TEXT_CHARACTERS: Final = 256 * 1024
 """Maximum length of a pod or a configuration."""
 
@@ -15,7 +19,7 @@ MAX_TEXT_CHARACTERS: Final = 256 * 1024
 class WhatIf(Struct, forbid_unknown_fields=True):
     """A question: what if the pod, the configuration or the cluster were another one?"""
 
-    of: str = ""
+    of: Annotated[str, Meta(max_length=MAX_KEY_CHARACTERS)] = ""
     """`namespace/name` of a pod in the cluster; empty: the pod that is given is new."""
     pod: str | None = None
     """The pod as YAML; None: as it is in the cluster."""

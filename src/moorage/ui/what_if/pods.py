@@ -67,29 +67,31 @@ def _edited_volume(volume: Volume) -> Volume:
 def read_pod_text(text: str, priority_classes: list[Manifest]) -> Pod:
     """A pod with an API server's defaults, admission and validation; TextError if it would be rejected."""
     edited = EditedText("pod", text)
-    manifest = edited.value
-    if not isinstance(manifest, dict) or manifest.get("kind") != "Pod" or manifest.get("apiVersion") != "v1":
-        raise edited.rejected(InputError("kind", "expected a Pod of apiVersion v1"))
-    metadata, spec = manifest.get("metadata"), manifest.get("spec")
-    if not isinstance(metadata, dict) or not isinstance(spec, dict):
-        missing = "spec" if isinstance(metadata, dict) else "metadata"
-        raise edited.rejected(InputError(missing, "expected an object"))
-    if not isinstance(metadata.get("name"), str):
-        raise edited.rejected(InputError("metadata.name", "expected a name"))
-    metadata.setdefault("namespace", _DEFAULT_NAMESPACE)
-    if not isinstance(metadata["namespace"], str):
-        raise edited.rejected(InputError("metadata.namespace", "expected a name"))
-    if spec.pop("nodeName", None):
-        raise edited.rejected(InputError("spec.nodeName", "a scheduler does not see pods that have a node"))
-    manifest.pop("status", None)
     try:
+        manifest = _new_pod(edited.value)
+        classes = [*priority_classes, *_assumed(manifest["spec"])]
         convert(manifest, Pod)  # Its errors name the field, which those of admission for amounts do not.
-        created = PodCreation([(each, "") for each in [*priority_classes, *_assumed(spec)]]).created(manifest)
-        pod = decode_object(created)
+        pod = decode_object(PodCreation((each, "") for each in classes).created(manifest))
     except (InputError, ApiError) as error:
         raise edited.rejected(error) from None
     assert isinstance(pod, Pod)
     return pod
+
+
+def _new_pod(manifest: Any) -> Manifest:
+    """A manifest as that of a new pod, with a namespace and no status; InputError if it cannot be one."""
+    if not isinstance(manifest, dict) or manifest.get("kind") != "Pod" or manifest.get("apiVersion") != "v1":
+        raise InputError("kind", "expected a Pod of apiVersion v1")
+    for field in ("metadata", "spec"):
+        if not isinstance(manifest.get(field), dict):
+            raise InputError(field, "expected an object")
+    metadata = {"namespace": _DEFAULT_NAMESPACE, **manifest["metadata"]}
+    for field in ("name", "namespace"):
+        if not isinstance(metadata.get(field), str):
+            raise InputError(f"metadata.{field}", "expected a name")
+    if manifest["spec"].get("nodeName"):
+        raise InputError("spec.nodeName", "a scheduler does not see pods that have a node")
+    return {key: value for key, value in manifest.items() if key != "status"} | {"metadata": metadata}
 
 
 def _assumed(spec: dict[str, Any]) -> list[Manifest]:
