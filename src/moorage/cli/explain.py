@@ -21,6 +21,7 @@ from moorage.client.credentials import find_access
 from moorage.client.kubeconfig import choose, kubeconfig_paths
 from moorage.clock import LoopClock
 from moorage.config.load import default_config, load_config
+from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.explain.document import as_document
 from moorage.explain.explanation import Explanation, explain
@@ -74,9 +75,20 @@ class ExplainOptions:
 
     def new_cluster(self, version: KubernetesVersion | None) -> SimulatedCluster:
         """An empty cluster with the configured profiles; `version` is that of the server."""
-        version = chosen_version(self.emulated_version) or version or DEFAULT_VERSION
-        version = with_gates(version, given_gates(self.feature_gates))
-        config = default_config(version) if self.config is None else load_config(self.config, version)
+        version = self.version(version)
+        return self.cluster(self.configuration(version), version)
+
+    def version(self, server: KubernetesVersion | None) -> KubernetesVersion:
+        """The version to behave like; `server` is that of the server."""
+        version = chosen_version(self.emulated_version) or server or DEFAULT_VERSION
+        return with_gates(version, given_gates(self.feature_gates))
+
+    def configuration(self, version: KubernetesVersion) -> SchedulerConfiguration:
+        """The configuration in force."""
+        return default_config(version) if self.config is None else load_config(self.config, version)
+
+    def cluster(self, config: SchedulerConfiguration, version: KubernetesVersion) -> SimulatedCluster:
+        """An empty cluster with the profiles of any configuration."""
         extenders = http_extenders(config.extenders, LoopClock())
         return SimulatedCluster((), *with_plugins(config, self.plugins), extenders=extenders, version=version)
 

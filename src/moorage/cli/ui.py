@@ -6,6 +6,7 @@ import asyncio
 import webbrowser
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from moorage.cli.page_process import end_with_stdin
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.clock import LoopClock
+from moorage.explain.loading import readable
 from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
 from moorage.http.server import ServingError
 from moorage.services.termination import on_termination
@@ -29,6 +31,7 @@ from moorage.ui.page_server import PageServer
 from moorage.ui.scheduler_link import attempts_feature, queue_feature
 from moorage.ui.sources.live_cluster import LiveCluster
 from moorage.ui.sources.source import Source
+from moorage.ui.what_if.feature import WhatIfPages
 
 _COMMAND: Final = "moorage ui"
 _AGENT: Final = "moorage-ui"
@@ -82,6 +85,7 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
                 source.add(health_feature(scheduler, clock, HealthHistory()))
             source.add(queue_feature(source.timeline, scheduler))
             source.add(explain_feature(access, options.evaluation.new_cluster))
+            source.add(WhatIfPages(partial(readable, access), options.evaluation).feature())
             await _serve(source, options)
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None

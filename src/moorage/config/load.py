@@ -5,7 +5,7 @@ Each step runs only if the one before found no problems, and reports all problem
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "ConfigError",
     "default_config",
     "dump_yaml",
+    "duplicate_keys",
     "load_config",
     "parse_config",
     "parse_profiles",
@@ -160,12 +161,17 @@ def read_document(path: Path) -> Any:
     if len(documents) != 1:
         count = "no" if not documents else str(len(documents))
         raise ConfigError([f"expected one document, the file has {count}"], str(path))
-    problems: list[str] = []
-    for node in nodes:
-        _check_keys(node, "", problems)
-    if problems:
+    if problems := duplicate_keys(nodes):
         raise ConfigError(problems, str(path))
     return documents[0]
+
+
+def duplicate_keys(documents: Iterable[yaml.Node]) -> list[str]:
+    """A line for each key that is given twice in a map."""
+    problems: list[str] = []
+    for node in documents:
+        _check_keys(node, "", problems)
+    return problems
 
 
 def _check_keys(node: Any, path: str, problems: list[str]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from moorage.client.connect import connected
 from moorage.client.credentials import Access
 from moorage.client.server_version import server_version
 from moorage.emulation.kubernetes_version import KubernetesVersion
-from moorage.explain.cluster_reader import left_out_texts, read_cluster, read_pod
+from moorage.explain.cluster_reader import ClusterContent, left_out_texts, read_cluster, read_pod
 from moorage.explain.pod_list import PodInfos
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.scheduler.watched_kinds import has_labelled_groups, needed_kinds
@@ -41,24 +42,37 @@ class LoadedCluster:
         self.pod = self._with_known_profile(pod)
 
     def _with_known_profile(self, pod: Pod) -> Pod:
-        """The pod, for the only profile there is if it wants a scheduler that is not configured."""
-        wanted = pod.spec.scheduler_name
-        if self.cluster.profiles.of(pod) is not None or len(self.cluster.profiles) != 1:
-            return pod
-        (profile,) = self.cluster.profiles
-        self.notes.append(
-            f"the pod's scheduler is {wanted}; it is evaluated with profile {profile} (--config names others)"
-        )
-        return replace(pod, spec=replace(pod.spec, scheduler_name=profile))
+        known = with_known_profile(self.cluster, pod)
+        if known is not pod:
+            self.notes.append(
+                f"the pod's scheduler is {pod.spec.scheduler_name}; it is evaluated with profile "
+                f"{known.spec.scheduler_name} (--config names others)"
+            )
+        return known
+
+
+def with_known_profile(cluster: SimulatedCluster, pod: Pod) -> Pod:
+    """The pod, for the only profile there is if it wants a scheduler that is not configured."""
+    if cluster.profiles.of(pod) is not None or len(cluster.profiles) != 1:
+        return pod
+    (profile,) = cluster.profiles
+    return replace(pod, spec=replace(pod.spec, scheduler_name=profile))
 
 
 async def load_from_server(
     access: Access, namespace: str, name: str, new_cluster: NewCluster
 ) -> LoadedCluster:
     """A pod and its cluster from an API server; InputError if they cannot be read."""
+    async with readable(access) as client:
+        return await load_with(client, namespace, name, new_cluster)
+
+
+@asynccontextmanager
+async def readable(access: Access) -> AsyncIterator[Client]:
+    """A client for reading a cluster; InputError where the API server fails."""
     try:
         async with connected(access, user_agent="moorage-explain") as client:
-            return await load_with(client, namespace, name, new_cluster)
+            yield client
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None
     except RequestError as error:
@@ -70,14 +84,17 @@ async def load_with(client: Client, namespace: str, name: str, new_cluster: NewC
     version = await server_version(client)
     pod = await read_pod(client, namespace, name)
     cluster = new_cluster(version)
-    profiles = cluster.profiles.values()
-    has_labels = has_labelled_groups(profiles)
-    if has_labels:
+    return loaded(cluster, pod, await read_cluster(client, needed_kinds(cluster.profiles.values())))
+
+
+def loaded(cluster: SimulatedCluster, pod: Pod, content: ClusterContent) -> LoadedCluster:
+    """An empty cluster with what was read of an API server."""
+    objects: Iterable[Object] = content.objects
+    if has_labelled_groups(cluster.profiles.values()):
         cluster.cache.pod_groups.follow_labels()
         pod = with_labelled_group(pod)
-    content = await read_cluster(client, needed_kinds(profiles))
-    labelled = (with_labelled_group(each) if isinstance(each, Pod) else each for each in content.objects)
-    fill(cluster, labelled if has_labels else content.objects, pod)
+        objects = (with_labelled_group(each) if isinstance(each, Pod) else each for each in objects)
+    fill(cluster, objects, pod)
     return LoadedCluster(cluster, pod, left_out_texts(content.forbidden))
 
 

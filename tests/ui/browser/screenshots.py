@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, sync_playwright
 from moorage.ui.documents import PodState
 from tests.ui.browser.launch import VIEWPORT, launched
 from tests.ui.health_readings import example_history, health_of
-from tests.ui.serving import Served, TableSource, example_nodes, example_pods
+from tests.ui.serving import GIB, Served, TableSource, example_nodes, example_pods
+from tests.ui.what_if_cluster import ApiServer, manifests, what_if_pages
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
 NOW = datetime.fromtimestamp(1_000_003_600, UTC)
@@ -33,14 +34,20 @@ PICTURES = (
     ("cluster-dark", "#/cluster?fill=memory", "dark"),
     ("cluster-table", "#/cluster?as=table&sort=-share", "light"),
     ("queue", "#/queue", "light"),
+    (
+        "what-if",
+        '#/what-if?pod=batch/train-0&changes=[{"kind":"addNode","shape":{"allocatable":{"cpu":"64","memory":"256Gi"}}}]',
+        "light",
+    ),
     ("health", "#/health", "light"),
 )
 
 
 def example() -> TableSource:
     """A cluster of 300 nodes in three zones, some of whose pods wait."""
-    pods = {**example_pods(300, 6), **dict(_waiting())}
-    return TableSource(example_nodes(300), pods, [health_of(example_history())])
+    nodes, pods = example_nodes(300), {**example_pods(300, 6), **dict(_waiting())}
+    what_if = what_if_pages(ApiServer(manifests(nodes, pods))).feature()
+    return TableSource(nodes, pods, [what_if, health_of(example_history())])
 
 
 def _waiting() -> Iterator[tuple[str, PodState]]:
@@ -50,6 +57,7 @@ def _waiting() -> Iterator[tuple[str, PodState]]:
             f"batch/{name}-{number}",
             PodState(
                 phase="Pending",
+                requests={"cpu": 8000, "memory": 128 * GIB},
                 scheduler="default-scheduler",
                 reason=reason,
                 message=message,
@@ -78,6 +86,7 @@ def _picture(browser: Browser, address: str, theme: str) -> bytes:
     page.goto(address)
     page.get_by_role("heading", level=1).wait_for()
     page.get_by_text("live", exact=True).wait_for()
+    page.locator("[aria-busy=true]").wait_for(state="detached")
     picture = page.screenshot(animations="disabled")
     context.close()
     return picture

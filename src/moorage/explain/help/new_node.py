@@ -16,6 +16,7 @@ from moorage.api.pod import Pod
 from moorage.api.quantity import format_quantity
 from moorage.api.resource_requests import CPU, MEMORY
 from moorage.api.storage import CSINode
+from moorage.cluster.snapshot import Snapshot
 from moorage.explain.help.change import Situation
 from moorage.explain.help.problem import Offer, Problem
 
@@ -33,6 +34,8 @@ class AddNode:
     like: Node
     others: tuple[Object, ...]
     """What comes with the node: pods, CSI drivers and devices."""
+    number: int = 1
+    """Of several nodes like the same one, which."""
 
     kind: str = "node"
 
@@ -44,7 +47,7 @@ class AddNode:
     @property
     def name(self) -> str:
         """The name of the new node."""
-        return f"new-node-like-{self.like.name}"
+        return f"new-node-like-{self.like.name}" + (f"-{self.number}" if self.number > 1 else "")
 
     def apply(self, situation: Situation) -> Situation:
         """With the node, and what comes with it."""
@@ -104,7 +107,7 @@ def _shapes(problem: Problem) -> Iterator[AddNode]:
         if shape in seen:
             continue
         seen.add(shape)
-        yield AddNode(node, tuple(_coming_with(problem, row, node)))
+        yield AddNode(node, tuple(coming_with(problem.snapshot, row)))
         if len(seen) >= _MAX_SHAPES:
             return
 
@@ -114,11 +117,13 @@ def _shape(node: Node) -> Hashable:
     return labels, node.spec.taints, frozenset(node.status.allocatable.items())
 
 
-def _coming_with(problem: Problem, row: int, node: Node) -> Iterator[Object]:
-    for info in problem.snapshot.pods_of(row).infos:
+def coming_with(snapshot: Snapshot, row: int) -> Iterator[Object]:
+    """What a new node like the one of a row would come with."""
+    node = snapshot.nodes[row]
+    for info in snapshot.pods_of(row).infos:
         if any(owner.kind == "DaemonSet" for owner in info.pod.metadata.owner_references):
             yield info.pod
-    objects = problem.snapshot.objects
+    objects = snapshot.objects
     drivers = objects.of(CSINode).get("", node.name)
     if drivers is not None:
         yield drivers

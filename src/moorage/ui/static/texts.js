@@ -120,6 +120,9 @@ export const texts = {
     help: "What would help (any one of these)",
     change: "Change",
     opens: "Opens",
+    whatIf: "Try in What if",
+    try: "Try",
+    tryOf: (text) => `Try: ${text}`,
     lead: (node, second, total) => `Why ${node}: it leads ${second} by ${total}`,
     feasible: (count) => `${count} nodes pass all filters`,
     form: "Scores",
@@ -137,6 +140,113 @@ export const texts = {
           ? `${attempt.result}: ${attempt.node} (${attempt.feasibleNodes ?? 0} of ${attempt.evaluatedNodes ?? 0} nodes feasible)`
           : attempt.result,
     },
+  },
+  whatIf: {
+    title: (pod) => `What if: ${pod}`,
+    titleNew: "What if: a new pod",
+    startNew: "Start with a new pod",
+    decision: "Decision",
+    another: "Another pod",
+    nothingChanges: "Nothing here touches the cluster.",
+    editor: "What is different",
+    result: "What follows",
+    tabs: { pod: "Pod", configuration: "Configuration", changes: "Cluster changes" },
+    evaluating: "Evaluating …",
+    invalid: (count) => `${count === 1 ? "A text has a problem" : `The texts have ${count} problems`}; below is the last valid result.`,
+    invalidFirst: (count) => (count === 1 ? "A text has a problem." : `The texts have ${count} problems.`),
+    reset: "Take back all edits",
+    unchanged: "As it is now.",
+    isEdited: "edited",
+    problems: (count) => (count === 1 ? "1 problem" : `${count} problems`),
+    edited: "Edited; kept in this tab of the browser only.",
+    line: (line) => `line ${line}`,
+    now: "now",
+    then: "then",
+    try: "Try",
+    tryOf: (text) => `Try: ${text}`,
+    sameNode: (node) => (node === null ? "It fits nowhere, as now." : `It would be placed on ${node}, as now.`),
+    otherNode: (before, after) =>
+      before === null
+        ? `It fits nowhere now, and would be placed on ${after}.`
+        : after === null
+          ? `It would be placed on ${before} now, and would fit nowhere.`
+          : `It would be placed on ${after} instead of ${before}.`,
+    equallyGood: (node) => `${node} is equally good then; one of the best is chosen at random.`,
+    feasible: (before, after) => `${before} nodes pass all filters now, ${after} then.`,
+    opened: "New:",
+    closed: "No longer:",
+    reasons: "Rejections that differ, in nodes",
+    byPlugin: "Weighted scores by plugin",
+    plugin: "Plugin",
+    weight: "Weight",
+    others: "Other pods",
+    otherPods: (evaluated, total) =>
+      evaluated === total
+        ? `${total} pods that wait, or lose their node, were evaluated, each alone.`
+        : `${evaluated} of ${total} pods that wait, or lose their node, were evaluated, each alone.`,
+    loses: "Loses its node",
+    fitsNow: "Nodes now",
+    fitsThen: "Nodes then",
+    change: {
+      none: "No changes yet.",
+      kind: "Change",
+      add: "Add this change",
+      remove: "Remove",
+      removeOf: (text) => `Remove: ${text}`,
+      kinds: {
+        drain: "drain a node",
+        cordon: "cordon a node",
+        uncordon: "uncordon a node",
+        removeNode: "remove a node",
+        addNode: "add nodes like another",
+        addShape: "add nodes of a size",
+        taint: "taint a node",
+        untaint: "remove a taint",
+        label: "label a node",
+        weight: "change a plugin's weight",
+      },
+      fields: {
+        node: "Node",
+        like: "Like node",
+        count: "How many",
+        cpu: "cpu",
+        memory: "memory",
+        key: "Key",
+        value: "Value",
+        effect: "Effect",
+        plugin: "Plugin",
+        weight: "Weight",
+      },
+      described: {
+        drain: ({ node }) => `drain ${node}`,
+        cordon: ({ node }) => `cordon ${node}`,
+        uncordon: ({ node }) => `uncordon ${node}`,
+        removeNode: ({ node }) => `remove node ${node}`,
+        addNode: ({ like, shape, count = 1 }) =>
+          `add ${count === 1 ? "a node" : `${count} nodes`} ${
+            like ? `like ${like}` : `with ${Object.entries(shape?.allocatable ?? {}).map(([name, room]) => `${room} ${name}`).join(", ")}`
+          }`,
+        taint: ({ node, key, value, effect }) => `taint ${node} ${key}${value ? `=${value}` : ""}:${effect}`,
+        untaint: ({ node, key }) => `remove taint ${key} from ${node}`,
+        label: ({ node, key, value }) =>
+          value === null ? `remove label ${key} from ${node}` : `label ${node} ${key}=${value}`,
+        weight: ({ plugin, weight }) => `weight ${weight} for ${plugin}`,
+      },
+    },
+    newPod: `apiVersion: v1
+kind: Pod
+metadata:
+  name: new
+  namespace: default
+spec:
+  containers:
+  - name: main
+    image: registry.example/app:1
+    resources:
+      requests:
+        cpu: "1"
+        memory: 1Gi
+`,
   },
   health: {
     title: "The scheduler's last ten minutes",

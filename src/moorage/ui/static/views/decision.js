@@ -16,14 +16,17 @@ export function DecisionView({ store, params }) {
   return html`
     <div class="title">
       <h1>${params.pod}</h1>
-      <a href="#/decision">${own.another}</a>
+      <span>
+        ${store.has("what-if") && html`<a href=${linkTo("what-if", { pod: params.pod })}>${own.whatIf}</a> · `}
+        <a href="#/decision">${own.another}</a>
+      </span>
     </div>
     ${store.has("attempts") && html`<${Attempts} pod=${params.pod} chosen=${params.attempt} />`}
-    ${!params.attempt && html`<${Explained} key=${params.pod} params=${params} />`}
+    ${!params.attempt && html`<${Explained} key=${params.pod} params=${params} canTry=${store.has("what-if")} />`}
   `;
 }
 
-function Explained({ params }) {
+function Explained({ params, canTry }) {
   const { explanation, failure, again } = useExplanation(params.pod);
   if (failure !== null) return html`<p class="problem" role="alert">${failure}</p>`;
   if (explanation === null) return html`<p class="note" role="status">${own.evaluating}</p>`;
@@ -34,7 +37,7 @@ function Explained({ params }) {
     <${Preemption} explanation=${explanation} />
     <${Today} today=${explanation.today} />
     <${Group} group=${explanation.group} />
-    <${Help} help=${explanation.help} pod=${params.pod} />
+    <${Help} help=${explanation.help} pod=${params.pod} canTry=${canTry} />
     <${Rejected} rejected=${explanation.rejected} />
     <${Lead} lead=${explanation.lead} node=${explanation.node} />
     <${Scores} feasible=${explanation.feasible} params=${params} />
@@ -92,17 +95,27 @@ function Group({ group }) {
   </section>`;
 }
 
-function Help({ help = [], pod }) {
+function Help({ help = [], pod, canTry }) {
   if (help.length === 0) return null;
   return html`<section>
     <h2>${own.help}</h2>
     <table>
-      <thead><tr><th scope="col">${own.change}</th><th scope="col">${own.opens}</th></tr></thead>
+      <thead><tr>
+        <th scope="col">${own.change}</th><th scope="col">${own.opens}</th>${canTry && html`<th scope="col">${own.whatIf}</th>`}
+      </tr></thead>
       <tbody>
-        ${help.map((each) => html`<tr key=${each.text}><td>${each.text}</td><td><${NodeLinks} names=${each.nodes} /></td></tr>`)}
+        ${help.map((each) => html`<tr key=${each.text}>
+          <td>${each.text}</td>
+          <td><${NodeLinks} names=${each.nodes} /></td>
+          ${canTry && html`<td><a href=${tryLink(pod, each.text)} aria-label=${own.tryOf(each.text)}>${own.try}</a></td>`}
+        </tr>`)}
       </tbody>
     </table>
   </section>`;
+}
+
+function tryLink(pod, text) {
+  return linkTo("what-if", { pod, changes: JSON.stringify([{ kind: "suggestion", text }]) });
 }
 
 function Rejected({ rejected = [] }) {

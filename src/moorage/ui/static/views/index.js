@@ -4,10 +4,12 @@ import { ClusterView } from "./cluster.js";
 import { DecisionView } from "./decision.js";
 import { HealthView } from "./health.js";
 import { QueueView } from "./queue.js";
+import { WhatIfView } from "./what_if.js";
 
 export const views = [
   { name: "cluster", title: "Cluster", component: ClusterView },
   { name: "queue", title: "Queue", component: QueueView, feature: "queue" },
   { name: "decision", title: "Decision", component: DecisionView, feature: "explain" },
+  { name: "what-if", title: "What if", component: WhatIfView, feature: "what-if" },
   { name: "health", title: "Health", component: HealthView, feature: "health" },
 ];

@@ -8,12 +8,12 @@ import { texts } from "../texts.js";
 
 const own = texts.decision;
 
-export function PodPicker({ store, params }) {
+export function PodPicker({ store, params, view = "decision" }) {
   const { state } = useStore(store);
   const wanted = (params.search ?? "").trim().toLowerCase();
   const rows = [...state.pods].filter(([key, pod]) => isWanted(key, pod, wanted)).sort(waitingFirst);
   const columns = [
-    { key: "pod", title: own.pod, value: ([key]) => key, cell: ([key]) => html`<a href=${linkTo("decision", { pod: key })}>${key}</a>` },
+    { key: "pod", title: own.pod, value: ([key]) => key, cell: ([key]) => html`<a href=${linkTo(view, { pod: key })}>${key}</a>` },
     { key: "node", title: own.node, value: ([, pod]) => pod.node ?? "" },
     { key: "cpu", title: "cpu", numeric: true, value: ([, pod]) => pod.requests?.cpu ?? 0, text: ([, pod]) => amount("cpu", pod.requests?.cpu ?? 0) },
     { key: "memory", title: "memory", numeric: true, value: ([, pod]) => pod.requests?.memory ?? 0, text: ([, pod]) => amount("memory", pod.requests?.memory ?? 0) },
@@ -34,7 +34,7 @@ export function PodPicker({ store, params }) {
       rowKey=${([key]) => key}
       sort=${sortFrom(params.sort, null)}
       onSort=${(sort) => setParams({ sort: sortText(sort) })}
-      onSelect=${([key]) => goTo("decision", { pod: key })}
+      onSelect=${([key]) => goTo(view, { pod: key })}
     />`;
 }
 
