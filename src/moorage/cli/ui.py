@@ -1,9 +1,10 @@
-"""`moorage ui`: a cluster in a browser."""
+"""`moorage ui`: a cluster or files in a browser."""
 
 from __future__ import annotations
 
 import asyncio
 import webbrowser
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ from moorage.services.termination import on_termination
 from moorage.ui.explanations import explain_feature
 from moorage.ui.page_server import PageServer
 from moorage.ui.scheduler_link import attempts_feature, queue_feature
+from moorage.ui.second_run import second_run_feature
+from moorage.ui.sources.file_source import FileSource
+from moorage.ui.sources.files import open_file
 from moorage.ui.sources.live_cluster import LiveCluster
 from moorage.ui.sources.source import Source
 
@@ -46,17 +50,32 @@ class UiOptions:
     """The configuration with which pods are explained."""
     scheduler: SchedulerAddress | None = None
     """A running scheduler to ask; None: none."""
+    files: tuple[Path, ...] = ()
+    """A file to show instead of a cluster, and possibly one to compare it with."""
 
 
 def serve_page(options: UiOptions) -> None:
     """Serve the page until a signal; exits with status 2 and one line if that is not possible."""
     long_running("ui")
     try:
+        if options.files:
+            uvloop.run(_serve(_file_source(options.files), options))
+            return
         access = find_access(options.kubeconfig, context=options.context)
         uvloop.run(_show_cluster(access, options))
     except (InputError, KubeconfigError, ServingError) as error:
         typer.echo(f"{_COMMAND}: {error}", err=True)
         raise typer.Exit(_UNREADABLE) from None
+
+
+def _file_source(files: Sequence[Path]) -> FileSource:
+    first, *second = files
+    if len(second) > 1:
+        raise InputError("", "at most two files can be compared")
+    source = open_file(first)
+    for each in second:
+        source.add(second_run_feature(open_file(each)))
+    return source
 
 
 async def _show_cluster(access: Access, options: UiOptions) -> None:

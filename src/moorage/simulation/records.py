@@ -70,6 +70,7 @@ class NodeRecord(msgspec.Struct, rename="camel"):
     cpu_milli: int
     added_at: float
     removed_at: float | None = None
+    memory_bytes: int = 0
 
 
 class Records:
@@ -138,7 +139,9 @@ class Records:
     def node_added(self, node: Node) -> None:
         """A node was added."""
         amounts = self._count_node(node, 1)
-        record = self._by_node[node.name] = NodeRecord(node.name, amounts.get(CPU, 0), self._now())
+        record = self._by_node[node.name] = NodeRecord(
+            node.name, amounts.get(CPU, 0), self._now(), memory_bytes=amounts.get(MEMORY, 0)
+        )
         self.nodes.append(record)
 
     def node_removed(self, node: Node) -> None:

@@ -1,4 +1,4 @@
-"""`moorage ui`: a cluster in a browser."""
+"""`moorage ui`: a cluster or files in a browser."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from moorage.cli.version_options import GATES_FLAG, GATES_HELP, POSSIBLE_VERSION
 
 
 def ui(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE] [FILE2]",
+            help="A recording, a result of moorage simulate -o json or a report of shadow mode to show instead "
+            "of a cluster; with two, they are compared.",
+        ),
+    ] = None,
     kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str, typer.Option(help="The context of it to use.")] = "",
     port: Annotated[
@@ -48,7 +56,7 @@ def ui(
     insecure_skip_tls_verify: SkipVerification = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Show a cluster, its queue and every decision in a browser.
+    """Show a cluster, its queue and every decision in a browser; or files, over their time.
 
     Reads the cluster with the permissions of the kubeconfig, and changes nothing. The printed address
     contains a token, without which the page shows nothing.
@@ -64,4 +72,5 @@ def ui(
     evaluation = ExplainOptions(
         "", "", "", config, plugin, emulated_version, feature_gates, None, kubeconfig, context
     )
-    serve_page(UiOptions(kubeconfig, context, port, open_page, evaluation, address if scheduler else None))
+    asked = address if scheduler else None
+    serve_page(UiOptions(kubeconfig, context, port, open_page, evaluation, asked, tuple(files or ())))
