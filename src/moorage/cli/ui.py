@@ -73,8 +73,11 @@ def _file_source(files: Sequence[Path]) -> FileSource:
     if len(second) > 1:
         raise InputError("", "at most two files can be compared")
     source = open_file(first)
-    for each in second:
-        source.add(second_run_feature(open_file(each)))
+    for each in map(open_file, second):
+        kinds = source.info().kind, each.info().kind
+        if len(set(kinds)) > 1:
+            raise InputError("", f"a {kinds[0]} cannot be compared with a {kinds[1]}: their times differ")
+        source.add(second_run_feature(each))
     return source
 
 

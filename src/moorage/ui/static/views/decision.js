@@ -18,8 +18,8 @@ export function DecisionView({ store, params }) {
       <h1>${params.pod}</h1>
       <a href="#/decision">${own.another}</a>
     </div>
-    ${store.has("attempts") && html`<${Attempts} pod=${params.pod} chosen=${params.attempt} />`}
-    ${!params.attempt && html`<${Explained} key=${params.pod} params=${params} />`}
+    ${store.has("attempts") && html`<${Attempts} pod=${params.pod} chosen=${params.attempt} source=${store.source} />`}
+    ${!params.attempt && store.has("explain") && html`<${Explained} key=${params.pod} params=${params} />`}
   `;
 }
 
