@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 RUN_STAMP := $(VENV)/.ready-to-run
+BROWSER_STAMP := $(VENV)/.browser
 # What comes from outside is installed from the lock files, and only if it has one of their hashes.
 LOCKED := -m pip install --quiet --require-hashes --requirement
 # What locks and audits is no part of the project's own environment.
@@ -17,11 +18,12 @@ COMPILE := $(SUPPLY)/bin/uv pip compile --quiet --universal --generate-hashes --
 FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests/bench --ignore=tests/client \
   --ignore=tests/controllers --ignore=tests/end_to_end --ignore=tests/extenders --ignore=tests/manifests \
   --ignore=tests/packages --ignore=tests/plugin_packages --ignore=tests/run --ignore=tests/services --ignore=tests/sim_nodes \
-  --ignore=tests/sim_processes --ignore=tests/test_examples.py --ignore=tests/testing --ignore=tests/up
+  --ignore=tests/sim_processes --ignore=tests/test_examples.py --ignore=tests/testing --ignore=tests/ui/browser \
+  --ignore=tests/up
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random fuzz lint format bench bench-all bench-trend lock audit sbom clean
+.PHONY: help setup up test test-fast test-random screenshots fuzz lint format bench bench-all bench-trend lock audit sbom clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -51,7 +53,11 @@ lint: setup ## Check style, types and layers.
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: $(if $(SKIP_LINT),setup,lint) ## Check everything: style, types, layers and all tests; SKIP_LINT=1: tests only.
+# Without a browser, the other tests run, and those of the page say what is missing.
+$(BROWSER_STAMP): tools/browser.py $(STAMP)
+	@$(BIN)/python -m tools.browser && touch $@ || true
+
+test: $(if $(SKIP_LINT),setup,lint) $(BROWSER_STAMP) ## Check everything: style, types, layers and all tests; SKIP_LINT=1: tests only.
 	$(BIN)/python -m pytest -n 2
 
 test-fast: setup ## Run the fast tests, which need neither processes nor sockets: under a minute on two cores.
@@ -59,6 +65,9 @@ test-fast: setup ## Run the fast tests, which need neither processes nor sockets
 
 test-random: setup ## Look for bugs with new random examples, thirty times as many; takes long.
 	MOORAGE_EXAMPLES=30 $(BIN)/python -m pytest -n 2 tests/test_columns_equal_oracle.py tests/test_snapshot_properties.py
+
+screenshots: setup $(BROWSER_STAMP) ## Make the pictures of the page again: docs/images/page-*.png.
+	$(BIN)/python -m tests.ui.browser.screenshots
 
 fuzz: setup ## Send 100,000 random requests to the API server and check every answer; FUZZ="--requests 1000000" for more.
 	$(BIN)/python -m tests.apiserver.fuzzing --requests 100000 --seed 1 --seed 2 --seed 3 $(FUZZ)

@@ -44,7 +44,8 @@ class Session:
         if not self._is_token(query.pop(_TOKEN, "")):
             return None
         cookie = f"{self._cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
-        location = f"{request.path}?{urlencode(query)}" if query else request.path
+        path = f"/{request.path.lstrip('/')}"  # two slashes would be another host
+        location = f"{path}?{urlencode(query)}" if query else path
         return Response(
             int(HTTPStatus.SEE_OTHER), b"", "text/plain", {"Set-Cookie": cookie, "Location": location}
         )

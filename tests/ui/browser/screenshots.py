@@ -1,0 +1,57 @@
+"""Pictures of the page for the documents: `python -m tests.ui.browser.screenshots`, or `make screenshots`.
+
+A view has a row in PICTURES: the picture's name, the address, and the theme. The cluster is always the same.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.ui.browser.launch import VIEWPORT, launched
+from tests.ui.serving import Served, TableSource, example_nodes, example_pods
+
+FOLDER = Path(__file__).parents[3] / "docs" / "images"
+NOW = datetime.fromtimestamp(1_000_003_600, UTC)
+PICTURES = (
+    ("cluster", "#/cluster?node=node-108", "light"),
+    ("cluster-dark", "#/cluster?fill=memory", "dark"),
+    ("cluster-table", "#/cluster?as=table&sort=-share", "light"),
+    ("queue", "#/queue", "light"),
+)
+
+
+def example() -> TableSource:
+    """A cluster of 300 nodes in three zones, some of whose pods wait."""
+    return TableSource(example_nodes(300), example_pods(300, 6, pending=12))
+
+
+def main() -> None:
+    """Write all pictures."""
+    FOLDER.mkdir(exist_ok=True)
+    with Served(example()) as served, sync_playwright() as playwright:
+        browser = launched(playwright)
+        for name, address, theme in PICTURES:
+            path = FOLDER / f"page-{name}.png"
+            path.write_bytes(_picture(browser, served.at(address), theme))
+        browser.close()
+
+
+def _picture(browser: Browser, address: str, theme: str) -> bytes:
+    is_dark = theme == "dark"
+    context = browser.new_context(viewport=VIEWPORT, color_scheme="dark" if is_dark else "light")
+    # The clock stands: a picture does not say how long ago the cluster was made up.
+    context.clock.set_fixed_time(NOW)
+    page = context.new_page()
+    page.goto(address)
+    page.get_by_role("heading", level=1).wait_for()
+    page.get_by_text("live", exact=True).wait_for()
+    picture = page.screenshot(animations="disabled")
+    context.close()
+    return picture
+
+
+if __name__ == "__main__":
+    main()
