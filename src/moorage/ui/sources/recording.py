@@ -134,7 +134,7 @@ class RecordedRun:
             message=expect.message or "",
             # Of a sample it is not known how many nodes were evaluated until enough were found.
             evaluated_nodes=0 if expect.sampled else len(self._timeline.nodes),
-            feasible_nodes=len(nodes) or (expect.node is not None),
+            feasible_nodes=len(nodes) or int(expect.node is not None),
             nodes=nodes,
             nominated_node=expect.nominated or "",
             victims=expect.victims or (),

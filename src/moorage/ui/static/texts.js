@@ -137,7 +137,7 @@ export const texts = {
       one: (number, time, result) => `${number}: ${time} ${result}`,
       result: (attempt) =>
         attempt.node
-          ? `${attempt.result}: ${attempt.node} (${attempt.feasibleNodes ?? 0} of ${attempt.evaluatedNodes ?? "many"} nodes feasible)`
+          ? `${attempt.result}: ${attempt.node} (${attempt.feasibleNodes ?? 0} of ${attempt.evaluatedNodes ?? "a sample of"} nodes feasible)`
           : attempt.result,
     },
   },

@@ -16,9 +16,9 @@ export function TimeSlider({ first, last, at, text, steps, playing, speed, label
   };
   return html`<div class="time-slider">
     <div class="tools" role="group" aria-label=${label.group}>
-      <button type="button" onClick=${() => go(steps.previous(at))} aria-label=${label.previous}>⏮</button>
+      <button type="button" onClick=${() => go(steps.previous(at))} aria-label=${label.previous}>‹</button>
       <button type="button" onClick=${() => onPlay(!playing)} aria-pressed=${playing}>${playing ? label.pause : label.play}</button>
-      <button type="button" onClick=${() => go(steps.next(at))} aria-label=${label.next}>⏭</button>
+      <button type="button" onClick=${() => go(steps.next(at))} aria-label=${label.next}>›</button>
       <label>${label.speed}
         <select value=${speed ?? firstSpeed(last - first)} onChange=${(event) => onSpeed(Number(event.target.value))}>
           ${FACTORS.map((factor) => html`<option value=${factor}>×${factor}</option>`)}
