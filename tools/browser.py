@@ -42,12 +42,13 @@ class Browser:
 
 def main() -> int:
     """Find a browser, or install one; status 1 if neither is possible."""
-    if next(_found(), None) is None:
-        _install()
     try:
+        if next(_found(), None) is None:
+            _install()
         print(find_browser().program)  # noqa: T201
-    except BrowserError as error:
-        print(error, file=sys.stderr)  # noqa: T201
+    except (BrowserError, subprocess.CalledProcessError) as error:
+        # What a command complains of was seen.
+        print(error if isinstance(error, BrowserError) else MISSING, file=sys.stderr)  # noqa: T201
         return 1
     return 0
 
@@ -86,6 +87,7 @@ def _install() -> None:
     if shutil.which("apt-get") is None:
         return
     if os.geteuid() == 0:
+        _run("apt-get", "update", "--quiet")
         _run("apt-get", "install", "--yes", "--quiet", "--no-install-recommends", PACKAGE)
     elif shutil.which("dpkg") is not None:
         _unpack()
@@ -95,23 +97,20 @@ def _unpack() -> None:
     """Unpack Chromium, and of what it depends on, that which the system does not have."""
     plan = _run("apt-get", "install", "--simulate", "--no-install-recommends", PACKAGE)
     names = re.findall(r"^Inst (\S+)", plan, re.MULTILINE)
+    unfinished = UNPACKED.with_name(f"{UNPACKED.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
-        if not names or not _run("apt-get", "download", *names, folder=Path(folder)):
-            return
-        unfinished = UNPACKED.with_name(f"{UNPACKED.name}.unfinished")
-        shutil.rmtree(unfinished, ignore_errors=True)
+        _run("apt-get", "download", "--quiet", *names, folder=folder)
         for archive in sorted(Path(folder).glob("*.deb")):
             _run("dpkg", "-x", str(archive), str(unfinished))
-        unfinished.rename(UNPACKED)
+    unfinished.rename(UNPACKED)
 
 
-def _run(*command: str, folder: Path | None = None) -> str:
-    """What a command prints; empty if it fails, and what it complains of is seen."""
+def _run(*command: str, folder: str | None = None) -> str:
+    """What a command prints; CalledProcessError if it fails."""
     environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, text=True, check=False, cwd=folder, env=environment
-    )
-    return done.stdout if done.returncode == 0 else ""
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=folder, env=environment)
+    return done.stdout
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ for command in {[*COMMANDS]}:
 """
     )
 
-    assert {f"moorage.cli.commands.{name}" for name in ("bench", "config", "decide", "run")} <= loaded
+    assert {f"moorage.cli.commands.{name}" for name in ("bench", "config", "decide", "run", "ui")} <= loaded
     assert "moorage_cluster.cli.commands.up" in loaded
     assert loaded & HEAVY == set()
     parts = {".".join(name.split(".")[:2]) for name in loaded if name.startswith("moorage")}

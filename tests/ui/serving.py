@@ -132,17 +132,17 @@ def example_nodes(count: int, zones: int = 3) -> dict[str, NodeState]:
 
 
 def example_pods(nodes: int, per_node: int, pending: int = 0) -> dict[str, PodState]:
-    """Pods default/web-0 and so on, more of them on later nodes of each dozen; and pending ones."""
-    pods = {
-        f"default/web-{node * per_node + place}": PodState(
-            node=f"node-{node}",
-            requests={"cpu": 250 * (1 + node % 12), "memory": GIB // 2 * (1 + node % 7)},
-            phase="Running",
-            scheduler="default-scheduler",
-        )
-        for node in range(nodes)
-        for place in range(per_node)
-    }
+    """Pods default/web-0 and so on, which fill each node otherwise; and pending ones."""
+    pods: dict[str, PodState] = {}
+    for node in range(nodes):
+        cpu, memory = 160 * (1 + node * 37 % 99), GIB * (1 + node * 61 % 60)
+        for place in range(per_node):
+            pods[f"default/web-{node * per_node + place}"] = PodState(
+                node=f"node-{node}",
+                requests={"cpu": cpu // per_node, "memory": memory // per_node},
+                phase="Running",
+                scheduler="default-scheduler",
+            )
     for number in range(pending):
         pods[f"default/waiting-{number}"] = waiting_pod(nodes)
     return pods

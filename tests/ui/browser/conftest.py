@@ -32,7 +32,7 @@ def browser() -> Iterator[Browser]:
         try:
             browser = launched(playwright)
         except BrowserError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         yield browser
         browser.close()
 

@@ -5,16 +5,28 @@ A view has a row in PICTURES: the picture's name, the address, and the theme. Th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from moorage.ui.documents import PodState
 from tests.ui.browser.launch import VIEWPORT, launched
 from tests.ui.serving import Served, TableSource, example_nodes, example_pods
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
 NOW = datetime.fromtimestamp(1_000_003_600, UTC)
+WAITING = (
+    (
+        "train",
+        "Unschedulable",
+        "0/300 nodes are available: 294 Insufficient memory, 6 node(s) were unschedulable.",
+    ),
+    ("train", "Unschedulable", "0/300 nodes are available: 300 Insufficient nvidia.com/gpu."),
+    ("report", "SchedulingGated", ""),
+    ("import", "", ""),
+)
 PICTURES = (
     ("cluster", "#/cluster?node=node-108", "light"),
     ("cluster-dark", "#/cluster?fill=memory", "dark"),
@@ -25,7 +37,22 @@ PICTURES = (
 
 def example() -> TableSource:
     """A cluster of 300 nodes in three zones, some of whose pods wait."""
-    return TableSource(example_nodes(300), example_pods(300, 6, pending=12))
+    return TableSource(example_nodes(300), {**example_pods(300, 6), **dict(_waiting())})
+
+
+def _waiting() -> Iterator[tuple[str, PodState]]:
+    for number in range(18):
+        name, reason, message = WAITING[number % len(WAITING)]
+        yield (
+            f"batch/{name}-{number}",
+            PodState(
+                phase="Pending",
+                scheduler="default-scheduler",
+                reason=reason,
+                message=message,
+                created=1_000_000_000 + 97.0 * number,
+            ),
+        )
 
 
 def main() -> None:

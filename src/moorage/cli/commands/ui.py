@@ -24,7 +24,7 @@ def ui(
     kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str, typer.Option(help="The context of it to use.")] = "",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.  [default: 6480]")
+        int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.")
     ] = 6480,
     config: Annotated[
         Path | None,
