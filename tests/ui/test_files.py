@@ -105,6 +105,10 @@ def state_at(history: History, time: float) -> tuple[set[str], dict[str, str]]:
     return {key for key, node in nodes.items() if node}, {key: pod.node for key, pod in pods.items() if pod}
 
 
+def is_there(since: float, until: float | None, time: float) -> bool:
+    return since <= time and (until is None or until > time)
+
+
 @st.composite
 def records(draw: st.DrawFn) -> tuple[list[NodeRecord], list[PodRecord]]:
     """Nodes and pods with whole times, which may come again after they are gone."""
@@ -131,8 +135,8 @@ def test_a_simulation_has_at_any_time_what_its_records_say(
     timeline = Timeline(lambda: 0.0)
     fill(timeline, result)
     for time in range(11):
-        there = {n.name for n in nodes if n.added_at <= time and (n.removed_at is None or n.removed_at > time)}
-        alive = [p for p in pods if p.arrived_at <= time and (p.ended_at is None or p.ended_at > time)]
+        there = {each.name for each in nodes if is_there(each.added_at, each.removed_at, time)}
+        alive = [each for each in pods if is_there(each.arrived_at, each.ended_at, time)]
         placed = {p.name: p.node if p.bound_at is not None and p.bound_at <= time else "" for p in alive}
         expected = there, {f"default/{name}": node for name, node in placed.items()}
         assert state_at(timeline.history(), time) == expected

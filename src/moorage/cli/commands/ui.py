@@ -17,8 +17,8 @@ def ui(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE] [FILE2]",
-            help="A recording, a result of moorage simulate -o json or a report of shadow mode to show instead "
-            "of a cluster; with two, they are compared.",
+            help="Instead of a cluster: a recording, a result of moorage simulate -o json, or a report of "
+            "shadow mode; two of a kind are compared.",
         ),
     ] = None,
     kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
