@@ -164,7 +164,7 @@ export const texts = {
     more: (count) => `and ${count} more`,
     kinds: {
       placed: "placed on",
-      gone: "gone from",
+      gone: "left",
       deleted: "deleted while it was pending",
       created: "created",
       failed: "not placed:",

@@ -31,18 +31,20 @@ export function RunAtMoment({ run, number: place, source, at, moves, groupBy, re
       />
       ${node && place === null && html`<${NodePanel} state=${state} name=${node} close=${() => setParams({ node: "" })} />`}
     </div>
-    <${Events} history=${run.history} at=${at} source=${source} isLinked=${place !== 2} />
+    <${Events} history=${run.history} at=${at} source=${source} number=${place} />
   </section>`;
 }
 
-function Events({ history, at, source, isLinked }) {
+function Events({ history, at, source, number: place }) {
   const position = history.positionAt(at);
   const events = history.events[position];
   const time = moment(source.kind, history.times[position]);
-  return html`<h3>${position === 0 ? own.beginning(time) : own.events(time, number(events.length))}</h3>
+  return html`<${place === null ? "h2" : "h3"} class="moment">
+      ${position === 0 ? own.beginning(time) : own.events(time, number(events.length))}
+    <//>
     <ul class="events" tabindex="0">
       ${events.slice(0, MOST_EVENTS).map((event) => html`<li>
-        <${Subject} event=${event} source=${source} isLinked=${isLinked} />${" "}
+        <${Subject} event=${event} source=${source} isLinked=${place !== 2} />${" "}
         <span class="kind ${event.kind}">${own.kinds[event.kind]}</span>${" "}
         ${event.message ?? event.on}
       </li>`)}
