@@ -38,11 +38,12 @@ class PageServer:
 
         listening: called once requests are answered.
         """
-        following = asyncio.ensure_future(self._follow())
+        following = asyncio.ensure_future(self._source.run())
         serving = asyncio.ensure_future(self._server.serve(self._listener))
         try:
             await self._server.listens()
             listening()
+            following.add_done_callback(self._following_ended)
             await serving
         finally:
             self.stop()
@@ -51,13 +52,10 @@ class PageServer:
         if not following.cancelled():
             following.result()
 
-    async def _follow(self) -> None:
-        """A source that fails ends the server; one that is at its end does not."""
-        try:
-            await self._source.run()
-        except BaseException:
+    def _following_ended(self, following: asyncio.Future[None]) -> None:
+        """A file has been read, which is no reason to end; a failure is."""
+        if not following.cancelled() and following.exception() is not None:
             self.stop()
-            raise
 
     def stop(self) -> None:
         """End all streams and close."""
