@@ -225,17 +225,21 @@ def test_a_truncated_report_names_the_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "reason"),
+    ("words", "reason"),
     [
         (("missing",), "No such file or directory"),
         (("result", "recording"), "a simulation cannot be compared with a recording"),
         (("result", "result", "result"), "at most two files"),
+        (("result", "--context=other"), "without --kubeconfig, --context and --scheduler"),
     ],
 )
-def test_the_command_ends_with_one_line(names: tuple[str, ...], reason: str, tmp_path: Path) -> None:
+def test_the_command_ends_with_one_line(
+    words: tuple[str, ...], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     simulation_file(tmp_path / "result", simulation_result(1, 1))
     (tmp_path / "recording").write_bytes(WHOLE)
-    ended = CliRunner().invoke(app, ["ui", *(str(tmp_path / name) for name in names)])
+    ended = CliRunner().invoke(app, ["ui", *words])
     assert ended.exit_code == 2
     assert reason in ended.stderr
     assert ended.stderr.count("\n") == 1

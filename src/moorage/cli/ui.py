@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import webbrowser
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +58,7 @@ def serve_page(options: UiOptions) -> None:
     long_running("ui")
     try:
         if options.files:
-            uvloop.run(_serve(_file_source(options.files), options))
+            uvloop.run(_serve(_file_source(options), options))
             return
         access = find_access(options.kubeconfig, context=options.context)
         uvloop.run(_show_cluster(access, options))
@@ -68,8 +67,10 @@ def serve_page(options: UiOptions) -> None:
         raise typer.Exit(_UNREADABLE) from None
 
 
-def _file_source(files: Sequence[Path]) -> FileSource:
-    first, *second = files
+def _file_source(options: UiOptions) -> FileSource:
+    if options.kubeconfig is not None or options.context or options.scheduler is not None:
+        raise InputError("", "a file is shown without --kubeconfig, --context and --scheduler")
+    first, *second = options.files
     if len(second) > 1:
         raise InputError("", "at most two files can be compared")
     source = open_file(first)

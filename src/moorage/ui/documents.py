@@ -83,8 +83,8 @@ class SourceInfo(Struct, omit_defaults=False):
     live: bool
     """Whether more changes may come."""
     features: tuple[str, ...]
-    """What there are documents for: `queue`, `attempts`, `explain`, `what-if`, `health`, `history`, `compare`,
-    `comparisons`."""
+    """What there are documents for: `queue`, `attempts`, `explain`, `what-if`, `health`, `history`, `compare`
+    and `comparisons`."""
     version: str
     """moorage's version."""
     problems: tuple[str, ...] = ()

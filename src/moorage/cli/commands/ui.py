@@ -16,7 +16,7 @@ def ui(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE] [FILE2]",
+            metavar="FILE",
             help="Instead of a cluster: a recording, a result of moorage simulate -o json, or a report of "
             "shadow mode; two of a kind are compared.",
         ),
