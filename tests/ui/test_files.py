@@ -151,6 +151,18 @@ def test_a_simulation_has_the_capacity_of_its_nodes(tmp_path: Path) -> None:
     assert list(on_nodes(source)) == ["default/pod-5"]
 
 
+def test_a_pod_that_stays_pending_has_its_message_at_the_end(tmp_path: Path) -> None:
+    result = simulation_result(1, 2, cpu="5")
+    timeline = open_file(simulation_file(tmp_path / "result.json", result)).timeline
+    first, *_, last = (
+        batch.pods["default/pod-0"] for batch in timeline.history().changes if "default/pod-0" in batch.pods
+    )
+    assert first is not None
+    assert last is not None
+    assert (first.message, last.message) == ("", result.placements[0].message)
+    assert "Insufficient cpu" in last.message
+
+
 def test_an_interrupted_simulation_says_so(tmp_path: Path) -> None:
     result = msgspec.structs.replace(simulation_result(), complete=False)
     assert "interrupted" in open_file(simulation_file(tmp_path / "result.json", result)).info().problems[0]
@@ -213,8 +225,7 @@ def test_what_cannot_be_read_is_one_line(name: str, tmp_path: Path) -> None:
         open_file(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-    if name != "simulation":
-        assert reason in str(caught.value)
+    assert reason in str(caught.value)
 
 
 def test_a_truncated_report_names_the_line(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def state_after(source: Source, time: float) -> dict[str, PodState | None]:
     return pods
 
 
-def test_a_cluster_goes_on_while_a_moment_is_shown(page: Page, serve: Serve) -> None:
+def test_a_live_cluster_is_followed(page: Page, serve: Serve) -> None:
     served = serve(TableSource(example_nodes(3), example_pods(3, 2)))
     page.goto(served.at("#/time"))
     shown = page.locator(".run .figures")

@@ -56,10 +56,11 @@ def ui(
     insecure_skip_tls_verify: SkipVerification = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Show a cluster, its queue and every decision in a browser; or files, over their time.
+    """Show a cluster, its queue and every decision in a browser.
 
-    Reads the cluster with the permissions of the kubeconfig, and changes nothing. The printed address
-    contains a token, without which the page shows nothing.
+    Reads the cluster with the permissions of the kubeconfig, and changes nothing. With a file instead, shows
+    any moment of it; with two, both side by side. The printed address contains a token, without which the
+    page shows nothing.
     For example: moorage ui --open
     """
     from moorage.cli.explain import ExplainOptions

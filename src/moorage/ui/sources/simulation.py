@@ -7,9 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from moorage.api.decode import convert
+from moorage.api.decode import InputError
 from moorage.simulation.records import CPU, MEMORY, NodeRecord, PodRecord
 from moorage.simulation.results import SimulationResult
 from moorage.ui.documents import NodeState, PodState
@@ -22,7 +23,10 @@ _Change = tuple[float, str, NodeState | PodState | None, bool]
 
 def simulation_source(document: Mapping[str, Any], where: str) -> FileSource:
     """What `moorage simulate -o json` has written; InputError if it is not that."""
-    result = convert(document, SimulationResult, where)
+    try:
+        result = msgspec.convert(document, SimulationResult)
+    except msgspec.ValidationError as error:
+        raise InputError(where, f"not a result of a simulation: {error}") from None
     source = FileSource("simulation", where)
     if not result.complete:
         source.note("The simulation was interrupted: everything is as it was then.")
@@ -35,7 +39,7 @@ def fill(timeline: Timeline, result: SimulationResult) -> None:
     # An object of a name is gone before another of that name comes, which sorting by time alone keeps so.
     changes = [
         *(change for each in result.nodes for change in _of_node(each)),
-        *(change for each in result.placements for change in _of_pod(each)),
+        *(change for each in result.placements for change in _of_pod(each, result.seconds)),
     ]
     for time, batch in groupby(sorted(changes, key=itemgetter(0)), key=itemgetter(0)):
         for _, name, state, is_node in batch:
@@ -51,12 +55,11 @@ def _of_node(record: NodeRecord) -> Iterator[_Change]:
         yield record.removed_at, record.name, None, True
 
 
-def _of_pod(record: PodRecord) -> Iterator[_Change]:
+def _of_pod(record: PodRecord, end: float) -> Iterator[_Change]:
     key = f"{record.namespace}/{record.name}"
     pending = PodState(
         requests={CPU: record.cpu_milli, MEMORY: record.memory_bytes},
         phase="Pending",
-        message=record.message,
         created=record.arrived_at,
     )
     yield record.arrived_at, key, pending, False
@@ -64,3 +67,6 @@ def _of_pod(record: PodRecord) -> Iterator[_Change]:
         yield record.bound_at, key, replace(pending, node=record.node, phase="Running"), False
     if record.ended_at is not None:
         yield record.ended_at, key, None, False
+    elif record.message:
+        # What the last attempt has said is known, but not when it was made.
+        yield max(end, record.arrived_at), key, replace(pending, message=record.message), False

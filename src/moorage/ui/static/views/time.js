@@ -95,7 +95,7 @@ function Moments({ store, runs, params }) {
         node=${params.node}
       />`)}
     </div>
-    ${runs.length > 1 && html`<${DifferentNodes} runs=${runs} source=${store.source} at=${at} params=${params} />`}
+    ${runs.length > 1 && html`<${DifferentNodes} runs=${runs} at=${at} params=${params} />`}
   `;
 }
 
