@@ -212,7 +212,7 @@ BROKEN = {
     "truncated": (WHOLE[: len(WHOLE) // 2], "not JSON"),
     "truncated gzip": (gzip.compress(WHOLE)[:-500], "a broken gzip file"),
     "steps": (b'{"steps": {}}', "steps: expected a list"),
-    "simulation": (b'{"kind": "Simulation"}', "apiVersion"),
+    "simulation": (b'{"kind": "Simulation"}', "not a result of a simulation"),
 }
 
 
