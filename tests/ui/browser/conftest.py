@@ -49,7 +49,7 @@ class Complaints:
 
     def __init__(self, context: BrowserContext) -> None:
         self.lines: list[str] = []
-        self._origins: set[str] = set()
+        self._origin = ""
         context.on("console", self._console)
         context.on("weberror", lambda error: self.lines.append(f"page error: {error.error}"))
         context.on("request", self._request)
@@ -62,8 +62,9 @@ class Complaints:
         """The first request says where the page is from; all others have to go there."""
         if request.url.startswith(("data:", "blob:")):
             return
-        self._origins.add("/".join(request.url.split("/")[:3]))
-        if len(self._origins) > 1 or not request.url.startswith("http://127.0.0.1:"):
+        origin = "/".join(request.url.split("/")[:3])
+        self._origin = self._origin or origin
+        if origin != self._origin or not origin.startswith("http://127.0.0.1:"):
             self.lines.append(f"request to another origin: {request.url}")
 
     def expect(self, text: str) -> None:
