@@ -179,6 +179,7 @@ def test_a_report_of_shadow_mode_has_both_decisions(tmp_path: Path) -> None:
     ]
     assert rows[0]["time"] == START.timestamp()
     assert on_nodes(source) == {row["pod"]: row["node"] for row in rows}
+    assert [len(each.pods) for each in source.timeline.history().changes] == [1, 1, 2]
     ours = asked(source, "runs/2/cluster")["pods"]
     assert {key: pod["node"] for key, pod in ours.items()} == {row["pod"]: row["ours"] for row in rows}
 

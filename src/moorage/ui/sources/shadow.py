@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 import msgspec
@@ -68,9 +69,11 @@ def _comparisons_feature(pods: ComparedPods) -> Feature:
 def _fill(source: FileSource, pods: Sequence[ComparedPod], node_of: Callable[[ComparedPod], str]) -> None:
     for name in sorted({name for each in pods for name in (each.node, each.ours) if name}):
         source.timeline.put_node(name, NodeState())
-    for each in pods:
-        source.timeline.put_pod(each.pod, PodState(node=node_of(each), group=each.group, created=each.time))
-        source.timeline.close_batch(each.time)
+    for time, batch in groupby(pods, key=lambda each: each.time):
+        for each in batch:
+            state = PodState(node=node_of(each), group=each.group, created=time)
+            source.timeline.put_pod(each.pod, state)
+        source.timeline.close_batch(time)
 
 
 def _compared(text: str, where: str) -> Iterator[ComparedPod]:

@@ -58,8 +58,9 @@ export class RunHistory {
 
   // The time of the last batch before a time, and of the first one after it; undefined if there is none.
   previous(time) {
-    const position = this.positionAt(time);
-    return this.times[position] < time ? this.times[position] : this.times[position - 1];
+    let position = this.positionAt(time);
+    while (this.times[position] >= time) position -= 1;
+    return this.times[position];
   }
 
   next(time) {
