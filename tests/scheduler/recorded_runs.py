@@ -32,7 +32,9 @@ from moorage.cluster.cache import Cache
 from moorage.framework.interface.effects import BindVolume, SelectNode
 from moorage.http.errors import RequestError
 from moorage.plugins import default_registry
-from moorage.scheduler.observers import Observer
+from moorage.scheduler.observers import Observer, Observers
+from moorage.scheduler.recorder import Recorder
+from moorage.scheduler.recording_file import RecordingFile
 from moorage.scheduler.scheduler import Scheduler
 from moorage.sim.object_store import ObjectStore
 from moorage.sim.recording import ChangeStep, PodStep, Recording, load_recording
@@ -42,6 +44,9 @@ from moorage.sim.volume_controller import VolumeController
 FOLDER = Path(__file__).parents[1] / "recordings"
 FAMILIES = sorted(path.name.removesuffix("-0.json.gz") for path in FOLDER.glob("*-0.json.gz"))
 GROUP_FAMILIES = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("groups/*.json.gz"))
+
+MOST_PODS = 24
+"""Pods of a recording that are scheduled: enough for each family's subject."""
 
 
 def recorded(family: str) -> Recording:
@@ -211,3 +216,17 @@ async def staged(recording: Recording) -> AsyncIterator[Stage]:
         for task in stage._tasks:
             task.cancel()
         await asyncio.gather(*stage._tasks, return_exceptions=True)
+
+
+def record(recording: Recording, path: Path) -> None:
+    """Record a run of a recording's pods into a file."""
+
+    async def run() -> None:
+        reference = f"moorage, as kube-scheduler v{recording.version.number}"
+        recorder = Recorder(RecordingFile(path, recording.config, recording.version, reference))
+        async with staged(recording) as stage:
+            stage.scheduler(Observers(Observer(), recorder))
+            await stage.plays(MOST_PODS)
+            recorder.close()
+
+    asyncio.run(run())

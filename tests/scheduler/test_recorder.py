@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,27 +10,10 @@ from typing import Any
 import pytest
 
 from moorage.plugins import default_registry
-from moorage.scheduler.observers import Observer, Observers
-from moorage.scheduler.recorder import Recorder
 from moorage.scheduler.recording_file import RecordingFile
-from moorage.sim.recording import Recording, load_recording
+from moorage.sim.recording import load_recording
 from moorage.sim.replay import ReplayResult
-from tests.scheduler.recorded_runs import FAMILIES, GROUP_FAMILIES, recorded, recorded_groups, staged
-
-MOST_PODS = 24
-"""Pods of a recording that are scheduled: enough for each family's subject."""
-
-
-def record(recording: Recording, path: Path) -> None:
-    async def run() -> None:
-        reference = f"moorage, as kube-scheduler v{recording.version.number}"
-        recorder = Recorder(RecordingFile(path, recording.config, recording.version, reference))
-        async with staged(recording) as stage:
-            stage.scheduler(Observers(Observer(), recorder))
-            await stage.plays(MOST_PODS)
-            recorder.close()
-
-    asyncio.run(run())
+from tests.scheduler.recorded_runs import FAMILIES, GROUP_FAMILIES, record, recorded, recorded_groups
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,4 +1,4 @@
-"""`moorage ui`: a cluster in a browser."""
+"""`moorage ui`: a cluster or files in a browser."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ from moorage.ui.explanations import explain_feature
 from moorage.ui.health import HealthHistory, health_feature
 from moorage.ui.page_server import PageServer
 from moorage.ui.scheduler_link import attempts_feature, queue_feature
+from moorage.ui.second_run import second_run_feature
+from moorage.ui.sources.file_source import FileSource
+from moorage.ui.sources.files import open_file
 from moorage.ui.sources.live_cluster import LiveCluster
 from moorage.ui.sources.source import Source
 from moorage.ui.what_if.feature import WhatIfPages
@@ -55,6 +58,8 @@ class UiOptions:
     """Whether any free port will do if the given one is taken."""
     ends_with_stdin: bool = False
     """Whether the end of standard input ends the page."""
+    files: tuple[Path, ...] = ()
+    """A file to show instead of a cluster, and possibly one to compare it with."""
 
 
 def serve_page(options: UiOptions) -> None:
@@ -63,11 +68,29 @@ def serve_page(options: UiOptions) -> None:
         end_with_stdin()
     long_running("ui")
     try:
+        if options.files:
+            uvloop.run(_serve(_file_source(options), options))
+            return
         access = find_access(options.kubeconfig, context=options.context)
         uvloop.run(_show_cluster(access, options))
     except (InputError, KubeconfigError, ServingError) as error:
         typer.echo(f"{_COMMAND}: {error}", err=True)
         raise typer.Exit(_UNREADABLE) from None
+
+
+def _file_source(options: UiOptions) -> FileSource:
+    if options.kubeconfig is not None or options.context or options.scheduler is not None:
+        raise InputError("", "a file is shown without --kubeconfig, --context and --scheduler")
+    first, *second = options.files
+    if len(second) > 1:
+        raise InputError("", "at most two files can be compared")
+    source = open_file(first)
+    for each in map(open_file, second):
+        kinds = source.info().kind, each.info().kind
+        if len(set(kinds)) > 1:
+            raise InputError("", f"a {kinds[0]} cannot be compared with a {kinds[1]}: their times differ")
+        source.add(second_run_feature(each))
+    return source
 
 
 async def _show_cluster(access: Access, options: UiOptions) -> None:

@@ -72,6 +72,7 @@ class NodeRecord(msgspec.Struct, rename="camel"):
     cpu_milli: int
     added_at: float
     removed_at: float | None = None
+    memory_bytes: int = 0
 
 
 class ResourceAmounts(NamedTuple):
@@ -190,7 +191,9 @@ class Records:
                 self._follow(name)
         amounts[PODS] = whole_units(PODS, node.status.allocatable.get(PODS, 0))
         self._count_node(node, amounts, 1)
-        record = self._by_node[node.name] = NodeRecord(node.name, amounts.get(CPU, 0), self._now())
+        record = self._by_node[node.name] = NodeRecord(
+            node.name, amounts.get(CPU, 0), self._now(), memory_bytes=amounts.get(MEMORY, 0)
+        )
         self.nodes.append(record)
 
     def node_removed(self, node: Node) -> None:

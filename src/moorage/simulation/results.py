@@ -17,6 +17,7 @@ from moorage.simulation.records import (
     PENDING_PODS,
     PRICE,
     RUNNING_PODS,
+    NodeRecord,
     Outcome,
     PodRecord,
     Records,
@@ -103,6 +104,8 @@ class SimulationResult(msgspec.Struct, rename="camel", kw_only=True):
     """The price of all nodes over the whole time."""
     course: list[Sample]
     placements: list[PodRecord]
+    nodes: list[NodeRecord]
+    """All nodes, each as often as it was added, in the order of that."""
 
 
 def result_of(records: Records, seed: int, *, is_complete: bool) -> SimulationResult:
@@ -125,6 +128,7 @@ def result_of(records: Records, seed: int, *, is_complete: bool) -> SimulationRe
         cost=round(course.means()[PRICE] * course.seconds / _SECONDS_PER_HOUR, _DIGITS),
         course=_samples(course, records.resources),
         placements=records.pods,
+        nodes=records.nodes,
     )
 
 

@@ -2,7 +2,7 @@
 
 Fields are only added within a version. Amounts are whole units as in scheduling: cpu in milli-CPU, memory
 in bytes, all others in their own unit. Times are seconds: since 1970 for clusters, since the start for
-simulations.
+simulations; in recordings, numbers of steps.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class SourceInfo(Struct, omit_defaults=False):
     live: bool
     """Whether more changes may come."""
     features: tuple[str, ...]
-    """What there are documents for: `queue`, `attempts`, `explain`, `what-if`, `health`, `history`."""
+    """What there are documents for: `queue`, `attempts`, `explain`, `what-if`, `health`, `history`, `compare`
+    and `comparisons`."""
     version: str
     """moorage's version."""
     problems: tuple[str, ...] = ()

@@ -5,13 +5,16 @@ A view has a row in PICTURES: the picture's name, the address, and the theme. Th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from moorage.api.files import load_json
 from moorage.ui.documents import PodState
+from moorage.ui.sources.recording import recording_source
+from moorage.ui.sources.source import Source
 from tests.ui.browser.launch import VIEWPORT, launched
 from tests.ui.health_readings import example_history, health_of
 from tests.ui.serving import GIB, Served, TableSource, example_nodes, example_pods
@@ -41,6 +44,8 @@ PICTURES = (
     ),
     ("health", "#/health", "light"),
 )
+RECORDING = Path(__file__).parents[2] / "recordings" / "mixed-0.json.gz"
+PICTURES_OF_RECORDING = (("time", "#/time?at=60", "light"),)
 
 
 def example() -> TableSource:
@@ -69,12 +74,18 @@ def _waiting() -> Iterator[tuple[str, PodState]]:
 def main() -> None:
     """Write all pictures."""
     FOLDER.mkdir(exist_ok=True)
-    with Served(example()) as served, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = launched(playwright)
-        for name, address, theme in PICTURES:
+        _write(browser, example(), PICTURES)
+        _write(browser, recording_source(load_json(RECORDING), RECORDING.name), PICTURES_OF_RECORDING)
+        browser.close()
+
+
+def _write(browser: Browser, source: Source, pictures: Iterable[tuple[str, str, str]]) -> None:
+    with Served(source) as served:
+        for name, address, theme in pictures:
             path = FOLDER / f"page-{name}.png"
             path.write_bytes(_picture(browser, served.at(address), theme))
-        browser.close()
 
 
 def _picture(browser: Browser, address: str, theme: str) -> bytes:
@@ -85,7 +96,7 @@ def _picture(browser: Browser, address: str, theme: str) -> bytes:
     page = context.new_page()
     page.goto(address)
     page.get_by_role("heading", level=1).wait_for()
-    page.get_by_text("live", exact=True).wait_for()
+    page.locator(".connection:is(.live, .ended)").wait_for()
     page.locator("[aria-busy=true]").wait_for(state="detached")
     picture = page.screenshot(animations="disabled")
     context.close()

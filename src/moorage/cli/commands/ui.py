@@ -1,4 +1,4 @@
-"""`moorage ui`: a cluster in a browser."""
+"""`moorage ui`: a cluster or files in a browser."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ END_FLAG: Final = "--until-stdin-ends"
 
 
 def ui(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Instead of a cluster: a recording, a result of moorage simulate -o json, or a report of "
+            "shadow mode; two of a kind are compared.",
+        ),
+    ] = None,
     kubeconfig: Annotated[Path | None, typer.Option(help="The kubeconfig to use.")] = None,
     context: Annotated[str, typer.Option(help="The context of it to use.")] = "",
     port: Annotated[
@@ -63,8 +71,9 @@ def ui(
 ) -> None:
     """Show a cluster, its queue and every decision in a browser.
 
-    Reads the cluster with the permissions of the kubeconfig, and changes nothing. The printed address
-    contains a token, without which the page shows nothing.
+    Reads the cluster with the permissions of the kubeconfig, and changes nothing. With a file instead, shows
+    any moment of it; with two, both side by side. The printed address contains a token, without which the
+    page shows nothing.
     For example: moorage ui --open
     """
     from moorage.cli.explain import ExplainOptions
@@ -93,5 +102,6 @@ def ui(
             address if scheduler else None,
             or_any_port,
             until_stdin_ends,
+            tuple(files or ()),
         )
     )

@@ -8,7 +8,8 @@ import { currentTheme, toggleTheme } from "./theme.js";
 import { views } from "./views/index.js";
 
 function offered(store) {
-  return views.filter((view) => view.feature === undefined || store.has(view.feature));
+  const isThere = ({ feature }) => feature === undefined || [feature].flat().some((each) => store.has(each));
+  return views.filter(isThere);
 }
 
 export function App({ store }) {

@@ -37,5 +37,19 @@ export function age(moment) {
   return duration(Math.max(Date.now() / 1000 - since, 0));
 }
 
+// A time of a source: seconds since the start, the number of a step, or seconds since 1970.
+export function moment(kind, time) {
+  if (kind === "recording") return `step ${number(Math.floor(time))}`;
+  if (kind === "simulation") return clock(time);
+  return new Date(time * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
+
+function clock(seconds) {
+  const two = (value) => String(Math.floor(value)).padStart(2, "0");
+  const days = Math.floor(seconds / 86400);
+  const text = `${two((seconds / 3600) % 24)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;
+  return days > 0 ? `${days}d ${text}` : text;
+}
+
 // The order in which people list names: node-2 before node-10.
 export const byName = new Intl.Collator("en", { numeric: true }).compare;

@@ -38,6 +38,17 @@ export class ClusterState {
     return moves;
   }
 
+  // All that `restore` needs to make this state again.
+  keyframe() {
+    const { revision, time, nodesVersion } = this;
+    return { revision, time, nodesVersion, nodes: new Map(this.nodes), pods: new Map(this.pods) };
+  }
+
+  restore(keyframe) {
+    Object.assign(this, keyframe, { nodes: new Map(keyframe.nodes), pods: new Map(), podsOf: new Map(), used: new Map() });
+    for (const [key, pod] of keyframe.pods) this.#put(key, pod);
+  }
+
   // Keys of the pods on a node; "" for those without one.
   podsOn(node) {
     return this.podsOf.get(node) || EMPTY;
@@ -87,6 +98,7 @@ export class ClusterStore {
   }
 
   #listeners = new Set();
+  #followers = new Set();
   #isTold = false;
   #stop = null;
 
@@ -111,6 +123,7 @@ export class ClusterStore {
     this.#stop = changesSince(this.state.revision, {
       changed: (changes) => {
         this.moves = this.state.apply(changes);
+        for (const follower of this.#followers) follower(changes);
         this.#tell();
       },
       reset: () => this.start(),
@@ -137,6 +150,12 @@ export class ClusterStore {
   subscribe(listener) {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  // Followers are given all changes as they come.
+  follow(follower) {
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
   }
 
   #tell() {

@@ -8,7 +8,7 @@ import { setParams } from "../router.js";
 import { useStore } from "../store.js";
 import { texts } from "../texts.js";
 
-const ZONE = "topology.kubernetes.io/zone";
+export const ZONE = "topology.kubernetes.io/zone";
 const HOSTNAME = "kubernetes.io/hostname";
 const MOST_GROUPS = 8; // values of a label that nodes are grouped by; of larger clusters half as many as nodes
 const own = texts.cluster;
@@ -24,7 +24,7 @@ export function ClusterView({ store, params }) {
   return html`
     <h1 class="figures">
       ${own.nodes(number(state.nodes.size))}, ${own.pods(number(state.pods.size - pending))}
-      ${pending > 0 && html`, <a href="#/queue">${own.pending(number(pending))}</a>`}
+      ${pending > 0 && html`, <${Pending} text=${own.pending(number(pending))} isLink=${store.has("queue")} />`}
     </h1>
     <form class="tools" onSubmit=${(event) => event.preventDefault()}>
       <label>${own.search}
@@ -65,7 +65,11 @@ export function ClusterView({ store, params }) {
   `;
 }
 
-function Choice({ label, name, value, options }) {
+function Pending({ text, isLink }) {
+  return isLink ? html`<a href="#/queue">${text}</a>` : text;
+}
+
+export function Choice({ label, name, value, options }) {
   return html`<label>${label}
     <select value=${value} onChange=${(event) => setParams({ [name]: event.target.value })}>
       ${options.map(([key, text]) => html`<option value=${key} selected=${key === value}>${text}</option>`)}
@@ -73,14 +77,14 @@ function Choice({ label, name, value, options }) {
   </label>`;
 }
 
-function Legend() {
+export function Legend() {
   return html`<ul class="legend" aria-label=${own.legend.title}>
     ${own.legend.rows.map(([kind, text]) => html`<li><i class="mark ${kind}" aria-hidden="true"></i>${text}</li>`)}
   </ul>`;
 }
 
 // What nodes can be filled by, and grouped by: labels with few values.
-function shapeOf(state) {
+export function shapeOf(state) {
   const resources = new Set(["cpu", "memory", "pods"]);
   const values = new Map();
   for (const node of state.nodes.values()) {
@@ -109,7 +113,7 @@ function matching(state, search) {
   return found;
 }
 
-function described(state, name, resource) {
+export function described(state, name, resource) {
   const node = state.nodes.get(name);
   if (node === undefined) return [name];
   const { used, total } = state.usage(name, resource);

@@ -21,8 +21,10 @@ export function DecisionView({ store, params }) {
         <a href="#/decision">${own.another}</a>
       </span>
     </div>
-    ${store.has("attempts") && html`<${Attempts} pod=${params.pod} chosen=${params.attempt} />`}
-    ${!params.attempt && html`<${Explained} key=${params.pod} params=${params} canTry=${store.has("what-if")} />`}
+    ${store.has("attempts") && html`<${Attempts} pod=${params.pod} chosen=${params.attempt} source=${store.source} />`}
+    ${!params.attempt &&
+    store.has("explain") &&
+    html`<${Explained} key=${params.pod} params=${params} canTry=${store.has("what-if")} />`}
   `;
 }
 
