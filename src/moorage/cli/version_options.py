@@ -28,6 +28,14 @@ EmulatedVersion = Annotated[
     str | None,
     typer.Option(VERSION_FLAG, metavar="VERSION", help=f"{VERSION_HELP}. [default: {DEFAULT_VERSION.minor}]"),
 ]
+VersionOfServer = Annotated[
+    str | None,
+    typer.Option(
+        VERSION_FLAG,
+        metavar="VERSION",
+        help=f"Behave like Kubernetes {POSSIBLE_VERSIONS}.  [default: the server's version]",
+    ),
+]
 FeatureGateFlags = Annotated[list[str] | None, typer.Option(GATES_FLAG, metavar="GATES", help=GATES_HELP)]
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli.evaluation_options import EvaluatedConfig
 from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scheduler_options import (
     DEFAULT_SCHEDULER_ADDRESS,
@@ -15,7 +16,7 @@ from moorage.cli.scheduler_options import (
     CertificateAuthority,
     SkipVerification,
 )
-from moorage.cli.version_options import GATES_FLAG, GATES_HELP, POSSIBLE_VERSIONS, VERSION_FLAG
+from moorage.cli.version_options import FeatureGateFlags, VersionOfServer
 
 
 class Output(StrEnum):
@@ -39,24 +40,10 @@ def explain(
         typer.Option("--all", help="Show every filter that rejects a node, and all feasible nodes."),
     ] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="The form of the output.")] = Output.TABLE,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="The KubeSchedulerConfiguration to evaluate with; without it, kube-scheduler's defaults."
-        ),
-    ] = None,
+    config: EvaluatedConfig = None,
     plugin: PluginFiles = None,
-    emulated_version: Annotated[
-        str | None,
-        typer.Option(
-            VERSION_FLAG,
-            metavar="VERSION",
-            help=f"Behave like Kubernetes {POSSIBLE_VERSIONS}.  [default: the server's version]",
-        ),
-    ] = None,
-    feature_gates: Annotated[
-        list[str] | None, typer.Option(GATES_FLAG, metavar="GATES", help=GATES_HELP)
-    ] = None,
+    emulated_version: VersionOfServer = None,
+    feature_gates: FeatureGateFlags = None,
     dump: Annotated[
         list[Path] | None,
         typer.Option(

@@ -8,9 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
+from moorage.cli.evaluation_options import EvaluatedConfig
 from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.scheduler_options import SCHEDULER_SECTION, CertificateAuthority, SkipVerification
-from moorage.cli.version_options import GATES_FLAG, GATES_HELP, POSSIBLE_VERSIONS, VERSION_FLAG
+from moorage.cli.version_options import FeatureGateFlags, VersionOfServer
 
 ANY_PORT_FLAG: Final = "--or-any-port"
 END_FLAG: Final = "--until-stdin-ends"
@@ -30,24 +31,10 @@ def ui(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0: any free one.")
     ] = 6480,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="The KubeSchedulerConfiguration to evaluate with; without it, kube-scheduler's defaults."
-        ),
-    ] = None,
+    config: EvaluatedConfig = None,
     plugin: PluginFiles = None,
-    emulated_version: Annotated[
-        str | None,
-        typer.Option(
-            VERSION_FLAG,
-            metavar="VERSION",
-            help=f"Behave like Kubernetes {POSSIBLE_VERSIONS}.  [default: the server's version]",
-        ),
-    ] = None,
-    feature_gates: Annotated[
-        list[str] | None, typer.Option(GATES_FLAG, metavar="GATES", help=GATES_HELP)
-    ] = None,
+    emulated_version: VersionOfServer = None,
+    feature_gates: FeatureGateFlags = None,
     scheduler: Annotated[
         str,
         typer.Option(
