@@ -11,10 +11,13 @@ from typing import Any
 from moorage.cli.explain import ExplainOptions
 from moorage.client.client import Client
 from moorage.client.kinds import PRIORITY_CLASS
+from moorage.explain.loading import NewReading
 from moorage.http.transport import Request, Response
 from moorage.ui.application import Application
 from moorage.ui.documents import NodeState, PodState
+from moorage.ui.explanations import explain_feature
 from moorage.ui.session import Session
+from moorage.ui.sources.source import Feature
 from moorage.ui.what_if.feature import WhatIfPages
 from tests.builders import Manifest, container, node, pod
 from tests.ui.serving import TableSource
@@ -43,14 +46,23 @@ class ApiServer:
         return Response(404, b"{}") if body is None else Response(200, json.dumps(body).encode())
 
 
-def what_if_pages(server: ApiServer) -> WhatIfPages:
-    """The documents of what-if for a cluster."""
-
+def reading_of(server: ApiServer) -> NewReading:
     @asynccontextmanager
     async def reading() -> AsyncIterator[Client]:
         yield Client(server)
 
-    return WhatIfPages(reading, EVALUATION)
+    return reading
+
+
+def what_if_pages(server: ApiServer) -> WhatIfPages:
+    """The documents of what-if for a cluster."""
+    return WhatIfPages(reading_of(server), EVALUATION)
+
+
+def evaluations(server: ApiServer) -> list[Feature]:
+    """Explanations and what-if for a cluster."""
+    explanations = explain_feature(reading_of(server), EVALUATION.new_cluster)
+    return [explanations, what_if_pages(server).feature()]
 
 
 def page_of(server: ApiServer) -> TableSource:
@@ -62,7 +74,7 @@ def page_of(server: ApiServer) -> TableSource:
         )
         for each in server.answers["/api/v1/pods"]["items"]
     }
-    return TableSource(nodes, pods, [what_if_pages(server).feature()])
+    return TableSource(nodes, pods, evaluations(server))
 
 
 def manifests(nodes: Mapping[str, NodeState], pods: Mapping[str, PodState]) -> list[Manifest]:

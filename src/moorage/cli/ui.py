@@ -107,8 +107,9 @@ async def _show_cluster(access: Access, options: UiOptions) -> None:
                 source.add(attempts_feature(scheduler))
                 source.add(health_feature(scheduler, clock, HealthHistory()))
             source.add(queue_feature(source.timeline, scheduler))
-            source.add(explain_feature(access, options.evaluation.new_cluster))
-            source.add(WhatIfPages(partial(readable, access), options.evaluation).feature())
+            reading = partial(readable, access)
+            source.add(explain_feature(reading, options.evaluation.new_cluster))
+            source.add(WhatIfPages(reading, options.evaluation).feature())
             await _serve(source, options)
     except ConnectionFailed as error:
         raise InputError("", f"the API server does not answer: {error}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -28,6 +28,8 @@ from moorage.sim.cluster import SimulatedCluster
 
 NewCluster = Callable[[KubernetesVersion | None], SimulatedCluster]
 """Makes an empty cluster with the profiles to evaluate; None: of the default version."""
+NewReading = Callable[[], AbstractAsyncContextManager[Client]]
+"""Makes a client for reading a cluster, as `readable` does."""
 
 
 class LoadedCluster:

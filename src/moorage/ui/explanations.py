@@ -12,10 +12,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 from moorage.api.decode import InputError
-from moorage.client.credentials import Access
 from moorage.explain.document import as_document
 from moorage.explain.explanation import explain
-from moorage.explain.loading import NewCluster, load_from_server
+from moorage.explain.loading import LoadedCluster, NewCluster, NewReading, load_with
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.transport import Request, Response
 from moorage.services.responses import document
@@ -26,7 +25,7 @@ _MAX_EVALUATIONS: Final = 2
 """Number of clusters that are evaluated at a time."""
 
 
-def explain_feature(access: Access, new_cluster: NewCluster) -> Feature:
+def explain_feature(reading: NewReading, new_cluster: NewCluster) -> Feature:
     """Explains any pod of a cluster, with the configuration of `new_cluster`."""
     room = asyncio.Semaphore(_MAX_EVALUATIONS)
 
@@ -36,16 +35,16 @@ def explain_feature(access: Access, new_cluster: NewCluster) -> Feature:
             return problem(HTTPStatus.BAD_REQUEST, "explain/NAMESPACE/POD?node=NAME is expected")
         node = parse_qs(request.query).get("node", [""])[0]
         async with room:
-            return document(await asyncio.to_thread(_explained, access, new_cluster, namespace, name, node))
+            return document(await asyncio.to_thread(_explained, reading, new_cluster, namespace, name, node))
 
     return Feature("explain", {"explain/": explanation})
 
 
 def _explained(
-    access: Access, new_cluster: NewCluster, namespace: str, name: str, node: str
+    reading: NewReading, new_cluster: NewCluster, namespace: str, name: str, node: str
 ) -> dict[str, Any]:
     try:
-        loaded = asyncio.run(load_from_server(access, namespace, name, new_cluster))
+        loaded = asyncio.run(_loaded(reading, new_cluster, namespace, name))
     except RegistryError as error:
         raise InputError("", str(error)) from None
     if node and loaded.cluster.cache.node(node) is None:
@@ -53,3 +52,8 @@ def _explained(
     explanation = explain(loaded.cluster, loaded.pod)
     explanation.notes[:0] = loaded.notes
     return as_document(explanation, node)
+
+
+async def _loaded(reading: NewReading, new_cluster: NewCluster, namespace: str, name: str) -> LoadedCluster:
+    async with reading() as client:
+        return await load_with(client, namespace, name, new_cluster)

@@ -18,7 +18,7 @@ from moorage.ui.sources.source import Source
 from tests.ui.browser.launch import VIEWPORT, launched
 from tests.ui.health_readings import example_history, health_of
 from tests.ui.serving import GIB, Served, TableSource, example_nodes, example_pods
-from tests.ui.what_if_cluster import ApiServer, manifests, what_if_pages
+from tests.ui.what_if_cluster import ApiServer, evaluations, manifests
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
 NOW = datetime.fromtimestamp(1_000_003_600, UTC)
@@ -37,6 +37,7 @@ PICTURES = (
     ("cluster-dark", "#/cluster?fill=memory", "dark"),
     ("cluster-table", "#/cluster?as=table&sort=-share", "light"),
     ("queue", "#/queue", "light"),
+    ("decision", "#/decision?pod=batch/train-0", "light"),
     (
         "what-if",
         '#/what-if?pod=batch/train-0&changes=[{"kind":"addNode","shape":{"allocatable":{"cpu":"64","memory":"256Gi"}}}]',
@@ -51,8 +52,8 @@ PICTURES_OF_RECORDING = (("time", "#/time?at=60", "light"),)
 def example() -> TableSource:
     """A cluster of 300 nodes in three zones, some of whose pods wait."""
     nodes, pods = example_nodes(300), {**example_pods(300, 6), **dict(_waiting())}
-    what_if = what_if_pages(ApiServer(manifests(nodes, pods))).feature()
-    return TableSource(nodes, pods, [what_if, health_of(example_history())])
+    asked = evaluations(ApiServer(manifests(nodes, pods)))
+    return TableSource(nodes, pods, [*asked, health_of(example_history())])
 
 
 def _waiting() -> Iterator[tuple[str, PodState]]:

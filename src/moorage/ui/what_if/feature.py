@@ -6,8 +6,6 @@ Nothing is ever written to the cluster; it is read with the user's permissions, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import unquote
@@ -21,6 +19,7 @@ from moorage.client.kinds import PRIORITY_CLASS
 from moorage.client.server_version import server_version
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.cluster_reader import read_cluster, read_pod
+from moorage.explain.loading import NewReading
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.errors import RequestError
 from moorage.http.transport import Request, Response
@@ -40,8 +39,6 @@ _MAX_BODY_BYTES: Final = 1024 * 1024
 _MANIFEST: Final = "/manifest"
 
 BodyT = TypeVar("BodyT")
-NewReading = Callable[[], AbstractAsyncContextManager[Client]]
-"""Makes a client for reading a cluster, as `moorage.explain.loading.readable` does."""
 
 
 class WhatIfPages:

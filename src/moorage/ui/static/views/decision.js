@@ -31,7 +31,7 @@ export function DecisionView({ store, params }) {
 function Explained({ params, canTry }) {
   const { explanation, failure, again } = useExplanation(params.pod);
   if (failure !== null) return html`<p class="problem" role="alert">${failure}</p>`;
-  if (explanation === null) return html`<p class="note" role="status">${own.evaluating}</p>`;
+  if (explanation === null) return html`<p class="note" role="status" aria-busy="true">${own.evaluating}</p>`;
   return html`
     <p class="verdict">${explanation.verdict} <button type="button" onClick=${again}>${own.again}</button></p>
     ${explanation.message && html`<p class="message">${explanation.message}</p>`}
