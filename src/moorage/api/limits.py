@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from moorage.api.base import LabelSelector, NodeSelectorTerm
-from moorage.api.pod import Container, Pod, PodAffinity, PodAffinityTerm, Volume
+from moorage.api.pod import Container, Pod, PodAffinity, PodAffinityTerm
 
 
 class PodLimit(NamedTuple):
@@ -162,7 +162,7 @@ def _count_volumes(pod: Pod) -> int:
     volumes = pod.spec.volumes
     if len(volumes) <= MAX_STORAGE_VOLUMES:
         return 0
-    return sum(each != Volume(name=each.name) for each in volumes)
+    return sum(each.concerns_scheduling for each in volumes)
 
 
 MAX_RESOURCES: Final = 100

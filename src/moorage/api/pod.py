@@ -170,6 +170,11 @@ class Volume(PersistentVolumeSource):
     ephemeral: EphemeralVolume | None = None
     image: ImageVolume | None = None
 
+    @property
+    def concerns_scheduling(self) -> bool:
+        """Whether it has more than a name, or a directory that every node can make."""
+        return self != Volume(name=self.name, empty_dir=self.empty_dir)
+
 
 class PodSchedulingGate(Struct):
     """A reason not to schedule a pod yet."""

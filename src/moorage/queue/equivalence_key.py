@@ -21,19 +21,13 @@ def equivalence_key(pod: Pod, *, any_claims: bool = False, any_group: bool = Fal
     if any_group and spec.scheduling_group is not None:
         spec = msgspec.structs.replace(spec, scheduling_group=None)
     if spec.volumes:
-        read = [volume for volume in spec.volumes if _is_read(volume)]
+        read = [volume for volume in spec.volumes if volume.concerns_scheduling]
         if any_claims:
             read = [_with_any_claim(volume) for volume in read]
         elif any(volume.ephemeral is not None for volume in read):
             name = pod.name
         spec = msgspec.structs.replace(spec, volumes=tuple(read))
     return _encode((pod.namespace, pod.labels, spec, pod.controller, name))
-
-
-def _is_read(volume: Volume) -> bool:
-    return volume.persistent_volume_claim is not None or volume != Volume(
-        name=volume.name, empty_dir=volume.empty_dir
-    )
 
 
 def _with_any_claim(volume: Volume) -> Volume:

@@ -18,7 +18,7 @@ from moorage.explain.help.search import Suggestion
 from moorage.explain.report import NodeReport, Report
 from moorage.explain.text import print_explanation
 from moorage.research.frames import Row, Tabular
-from moorage.simulation.records import NodeRecord, Outcome
+from moorage.simulation.records import Outcome
 from moorage.simulation.results import SimulationResult
 from moorage.simulation.run import SimulationRun
 
@@ -139,8 +139,6 @@ def _scored(entry: Document) -> Row:
 class SimulatedWorkload(SimulationResult, Tabular, kw_only=True):
     """What became of a workload: all that `moorage simulate -o json` has."""
 
-    nodes: list[NodeRecord]
-
     def tables(self) -> Mapping[str, Sequence[Row]]:
         """The pods with their times and nodes, the course over time, why pods are pending, and the nodes."""
         return {
@@ -164,4 +162,4 @@ class SimulatedWorkload(SimulationResult, Tabular, kw_only=True):
 def simulated_workload(run: SimulationRun) -> SimulatedWorkload:
     """A simulation as a result."""
     values: dict[str, Any] = asdict(run.result)
-    return SimulatedWorkload(nodes=list(run.nodes), **values)
+    return SimulatedWorkload(**values)

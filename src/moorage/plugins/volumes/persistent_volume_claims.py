@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from moorage.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, claim_class
-from moorage.api.pod import Pod, Volume
+from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.client import kinds
 from moorage.cluster.object_tables import Objects
@@ -62,7 +62,7 @@ def find_claims(cycle: CycleState, pod: Pod, objects: Objects) -> Sequence[Found
 
 def is_without_storage(pod: Pod) -> bool:
     """Whether none of a pod's volumes is relevant to scheduling."""
-    return all(volume == Volume(name=volume.name) for volume in pod.spec.volumes)
+    return not any(volume.concerns_scheduling for volume in pod.spec.volumes)
 
 
 def claim_uses(pod: Pod) -> Iterator[ClaimUse]:

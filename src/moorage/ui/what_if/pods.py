@@ -33,7 +33,7 @@ def pod_text(pod: Pod) -> str:
         node_name="",
         containers=tuple(map(_edited_container, pod.spec.containers)),
         init_containers=tuple(map(_edited_container, pod.spec.init_containers)),
-        volumes=tuple(map(_edited_volume, filter(_is_read, pod.spec.volumes))),
+        volumes=tuple(map(_edited_volume, (each for each in pod.spec.volumes if each.concerns_scheduling))),
     )
     return dump_yaml(
         {
@@ -48,11 +48,6 @@ def pod_text(pod: Pod) -> str:
 def _edited_container(container: Container) -> Container:
     """Rules for restarts are only read in part, and incomplete ones are invalid."""
     return replace(container, restart_policy_rules=())
-
-
-def _is_read(volume: Volume) -> bool:
-    """Whether scheduling reads more than the volume's name."""
-    return volume != Volume(name=volume.name)
 
 
 def _edited_volume(volume: Volume) -> Volume:
