@@ -2,9 +2,9 @@
 
 The two runs differ from the first difference on, so the decisions themselves cannot be compared. Instead the
 pod is decided for twice in one and the same cluster, that of the run at this moment: by the run's own
-configuration, and by the other one. If the other configuration would not have chosen the node, or would have
-been as content with the pod's former node where this one is not, then the configuration has moved the pod.
-If it would have chosen the same node, then the cluster has, which was filled differently before.
+configuration, and by the other one. If the other configuration would not have chosen the node, or gives the
+pod's former node an equal total where this one does not, then the configuration has moved the pod. If it
+would have chosen the same node, then the different state of the cluster has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Cause(StrEnum):
     CLUSTER = "cluster"
     """It would have: other pods, or nodes, are not where they are in the other run."""
     TIE = "tie"
-    """Both configurations are equally content with both nodes: chance chose."""
+    """Both configurations give both nodes equal totals: the choice was random."""
     GROUP = "group"
     """The pod was placed as a member of its group; there is no decision for it alone."""
 

@@ -100,7 +100,7 @@ def _change(seconds: float) -> str:
 
 
 def tables_of(difference: RunDifference, top: int) -> Iterator[Table]:
-    """What differs, at most so many rows in a table; tables without rows are left out."""
+    """What differs, as tables of at most `top` rows; tables without rows are left out."""
     former, name = difference.former, difference.name
     nodes = difference.nodes
     tables = (

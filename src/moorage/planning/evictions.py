@@ -22,7 +22,7 @@ class Permissions:
     """What may be evicted beside pods that lose nothing."""
 
     bare: bool = False
-    """Pods that no controller creates again; the plan supposes that somebody does."""
+    """Pods without a controller; the plan creates them again."""
     empty_dir: bool = False
     """Pods with volumes that are lost."""
     unsafe: bool = False

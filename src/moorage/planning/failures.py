@@ -72,7 +72,7 @@ def plan_failures(
     """What the failure of each domain would leave pending.
 
     by: `node`, or a label of nodes; InputError if no node has it.
-    recreates_bare: whether pods that no controller creates again are created again by somebody.
+    recreates_bare: whether pods without a controller are created again.
     """
     trial = Trial(objects, settings)
     domains = _domains(trial.nodes(), by)

@@ -1,4 +1,4 @@
-"""A scheduler that pauses before each attempt: whoever steps through a simulation may decide instead.
+"""A scheduler that pauses before each attempt, which an external policy may decide instead.
 
 Queue, cache, plugins and bindings are those of production; only the loop is another one. Between two attempts
 everything is done that needs no time, such as bindings, so that stepping and running have the same results.
@@ -72,7 +72,7 @@ class SteppedScheduler(Scheduler):
             await rest()
 
     def _is_left_to_itself(self) -> bool:
-        """Whether nobody else has decided about what is at hand; then it is at hand no more."""
+        """Whether the pod at hand is still undecided; afterwards, no pod is at hand."""
         at_hand, self.at_hand = self.at_hand, None
         return at_hand is not None
 

@@ -247,7 +247,7 @@ class Broadcaster:
 
 
 class SilentBroadcaster(Broadcaster):
-    """Drops all occurrences: where nobody reads events."""
+    """Drops all occurrences, for simulations, whose events are not read."""
 
     def publish(self, occurrence: Occurrence) -> None:
         """Does nothing."""

@@ -1,7 +1,7 @@
 """A token of this process's own, for a page that it runs: it allows to read some paths, and nothing else.
 
-The page then needs no permission in the cluster for what the scheduler tells, and sends nobody's credentials
-to the scheduler's port.
+With it, the page needs no permissions in the cluster for the scheduler's data, and does not send the user's
+credentials to the scheduler's port.
 """
 
 from __future__ import annotations

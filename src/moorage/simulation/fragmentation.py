@@ -5,8 +5,8 @@ of it is left there, or of something else that this pod needs. (The measure of W
 Fragmentation", USENIX ATC 2023, with one typical pod in place of all.) The typical pod requests the median of
 each resource over a sample of those pods that have arrived and request the resource in question.
 
-Only the node that has changed is looked at; all of them when the sample, and with it the typical pod, has
-been taken anew, which happens as often as the number of pods doubles.
+A change is evaluated for its node only. All nodes are evaluated again when a new sample changes the typical
+pod: each time the number of pods has doubled.
 """
 
 from __future__ import annotations

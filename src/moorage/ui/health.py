@@ -1,7 +1,7 @@
 """The health of a scheduler over the last minutes, from its own metrics.
 
-They are read each second by the page's process, whether or not somebody looks: a page that is opened shows
-what was before. What is kept is bounded.
+The page's process reads them each second, also while no page is open, so that a new page shows the past
+minutes. The number of samples is bounded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may ask: whoever has the token, which is in the printed address.
+"""Access to the page: requests must carry the token, which is part of the printed address.
 
 The first request carries it in the query and is answered with a cookie, so that it does not stay in the
 address bar. Programs send it as a bearer token.

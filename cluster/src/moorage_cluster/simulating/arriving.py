@@ -57,7 +57,7 @@ def _manifest(pod: Pod) -> Manifest:
     return dict(manifest)
 
 
-def named_anew(manifest: Manifest) -> Manifest:
+def with_generated_name(manifest: Manifest) -> Manifest:
     """A pod for another one that was deleted, under a name that the server generates."""
     meta = {**manifest["metadata"]}
     meta["generateName"] = f"{meta.pop('name')}-" if "name" in meta else meta["generateName"]

@@ -13,7 +13,7 @@ from moorage.http.errors import RequestError
 from moorage.simulation.controlled import Owner
 from moorage.simulation.workload import Arrival
 from moorage_cluster.dump import served_kinds
-from moorage_cluster.simulating.arriving import group_manifest_of, manifest_of, named_anew
+from moorage_cluster.simulating.arriving import group_manifest_of, manifest_of, with_generated_name
 from moorage_cluster.simulating.beginning import class_of, namespace_of
 
 
@@ -42,7 +42,7 @@ class Creation:
     async def run(self) -> None:
         """Create pods again, until cancelled."""
         while True:
-            manifest = named_anew(await self._deleted.get())
+            manifest = with_generated_name(await self._deleted.get())
             self._is_creating = True
             await self._pod(manifest, f"pod {manifest['metadata']['generateName']}")
             self._is_creating = False

@@ -38,7 +38,7 @@ def compare(
     output: Annotated[Output, typer.Option("--output", "-o", help="The form of the output.")] = Output.TABLE,
     top: Annotated[
         int,
-        typer.Option(min=0, help="Show so many pods and nodes that differ, those that differ most first."),
+        typer.Option(min=0, help="Number of pods and nodes with the largest differences that are shown."),
     ] = 5,
     report: Annotated[
         Path | None,

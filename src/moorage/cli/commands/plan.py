@@ -45,7 +45,7 @@ Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Also pods that no controller creates again, as if somebody did.",
+        help="Also evict pods without a controller; the plan creates them again.",
         rich_help_panel=_EVICTIONS,
     ),
 ]
@@ -53,7 +53,7 @@ DeleteEmptyDirData = Annotated[
     bool,
     typer.Option(
         "--delete-emptydir-data",
-        help="Also pods with emptyDir volumes, which are lost.",
+        help="Also evict pods with emptyDir volumes, whose contents are lost.",
         rich_help_panel=_EVICTIONS,
     ),
 ]
@@ -186,7 +186,7 @@ def consolidate(
         bool,
         typer.Option(
             "--ignore-safe-to-evict",
-            help="Also pods whose annotation cluster-autoscaler.kubernetes.io/safe-to-evict is false.",
+            help="Also evict pods whose annotation cluster-autoscaler.kubernetes.io/safe-to-evict is false.",
             rich_help_panel=_EVICTIONS,
         ),
     ] = False,
