@@ -372,6 +372,24 @@ def test_flushing_does_not_wait_for_what_is_only_counted() -> None:
     on_scene(test)
 
 
+def test_flushing_tries_at_once_what_waits_for_a_retry() -> None:
+    async def test(scene: Scene) -> None:
+        scene.link.plan = lambda request: "refused"
+        scene.recorder.scheduled(a_pod(), "node-1")
+        await scene.harness.pass_time(1)
+        flushing = asyncio.ensure_future(scene.broadcaster.flush(1))
+        await scene.harness.pass_time(2)
+        assert flushing.done()
+        assert len(scene.link.requests) == 2, "tried again once, not in a loop"
+        scene.link.heal()
+        flushing = asyncio.ensure_future(scene.broadcaster.flush(1))
+        await settled()
+        assert flushing.done()
+        assert len(await scene.stored()) == 1
+
+    on_scene(test)
+
+
 def test_flushing_gives_up(caplog: pytest.LogCaptureFixture) -> None:
     async def test(scene: Scene) -> None:
         scene.link.late_seconds = 100

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from random import Random
 from typing import Final
@@ -21,12 +22,11 @@ import msgspec
 from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.client.kinds import EVENT
-from moorage.client.waiting import sleep
+from moorage.client.waiting import sleep, within
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger, kobj
 from moorage.services.event_series import EventNames, Occurrence, Reference, SeriesEntry, new_entry
-from moorage.services.timing import within
 
 log = Logger(__name__)
 
@@ -65,6 +65,8 @@ class Broadcaster:
         """Whether the queue is going to be processed in this turn of the event loop."""
         self._is_idle = asyncio.Event()
         self._is_idle.set()
+        self._flush = asyncio.Event()
+        """Set, and replaced, when `flush` begins."""
         self.dropped = 0
         """Number of dropped occurrences."""
 
@@ -101,7 +103,9 @@ class Broadcaster:
             self._backing_off.clear()
 
     async def flush(self, seconds: float) -> None:
-        """Returns when everything is written, or after `seconds`."""
+        """Returns when everything is written, or after `seconds`; what waits for a retry is tried at once."""
+        self._flush.set()
+        self._flush = asyncio.Event()
         try:
             await within(self._clock, seconds, self._is_idle.wait())
         except TimeoutError:
@@ -165,7 +169,8 @@ class Broadcaster:
         while True:
             while self._to_write:
                 await self._write_with_retries(self._to_write.popleft())
-                self._take_in()
+                if self._queue:
+                    self._take_in()
             await self._back_off()
 
     async def _back_off(self) -> None:
@@ -191,8 +196,14 @@ class Broadcaster:
             if tries == MAX_TRIES:
                 log.error(None, "Unable to write event (retry limit exceeded!)", event=kobj(entry))
                 break
-            await sleep(self._clock, RETRY_SECONDS * (1 + _RETRY_JITTER * self._random.random()))
+            await self._wait_to_retry()
         entry.is_waiting = False
+
+    async def _wait_to_retry(self) -> None:
+        """Returns after the retry delay, or when events are flushed: a process that ends has no later."""
+        delay = RETRY_SECONDS * (1 + _RETRY_JITTER * self._random.random())
+        with suppress(TimeoutError):
+            await within(self._clock, delay, self._flush.wait())
 
     async def _write(self, entry: SeriesEntry) -> bool:
         """Write an event, or its count; returns whether that is completed, successfully or not."""
