@@ -3,6 +3,9 @@
     --nodes N        how many nodes [5000]
     --pods-per-node  how many pods each has [4]
     --rounds N       how often each action is done [10]
+    --burst          what watching pages cost a scheduler instead: see bench/page_burst.py
+    --pods N         of a burst [10000]
+    --pages N        that watch it [3]
 
 A time is from an action to the second frame after it: what it changed is painted then.
 """
@@ -15,6 +18,7 @@ from statistics import median
 
 from playwright.sync_api import Page, sync_playwright
 
+from bench.page_burst import table
 from moorage.ui.documents import PodState
 from tests.ui.browser.conditions import until
 from tests.ui.browser.launch import VIEWPORT, launched
@@ -73,7 +77,13 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods-per-node", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--burst", action="store_true")
+    parser.add_argument("--pods", type=int, default=10_000)
+    parser.add_argument("--pages", type=int, default=3)
     chosen = parser.parse_args()
+    if chosen.burst:
+        measure_bursts(chosen.nodes, chosen.pods, chosen.pages, chosen.rounds)
+        return
     pods = example_pods(chosen.nodes, chosen.pods_per_node)
     print(f"{chosen.nodes:,} nodes, {len(pods):,} pods, {chosen.rounds} rounds; milliseconds")
     print(f"{'':<34}{'median':>8}{'most':>8}")
@@ -81,6 +91,15 @@ def main() -> None:
         browser = launched(playwright)
         for name, times in measured(browser.new_page(viewport=VIEWPORT), served, chosen.rounds):
             print(f"{name:<34}{median(times):>8.0f}{max(times):>8.0f}")
+        browser.close()
+
+
+def measure_bursts(nodes: int, pods: int, pages: int, rounds: int) -> None:
+    """Print what watching pages cost a scheduler."""
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        for each in table(browser, nodes, pods, pages, rounds):
+            print(each, flush=True)
         browser.close()
 
 

@@ -7,11 +7,12 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.ui.documents import Changes, NodeState, PodState
-from moorage.ui.event_stream import ChangeStream
+from moorage.ui.event_stream import ChangeStream, pause_seconds
 from moorage.ui.timeline import Timeline
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -134,3 +135,16 @@ def test_who_has_missed_too_much_begins_again() -> None:
         assert (await first_piece(ChangeStream(timeline, 4)))[1]["revision"] == 5
 
     asyncio.run(reading())
+
+
+@pytest.mark.parametrize(("objects", "seconds"), [(1, 0.1), (20, 0.1), (100, 0.5), (200, 1.0), (50_000, 1.0)])
+def test_much_at_once_delays_the_next_piece_by_a_second_at_most(objects: int, seconds: float) -> None:
+    assert pause_seconds(objects) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("rate", "pieces_per_second"), [(100, 10), (400, 1), (5000, 1)])
+def test_at_a_steady_rate_pieces_come_ten_times_or_once_a_second(rate: int, pieces_per_second: int) -> None:
+    pause = 0.0
+    for _ in range(20):
+        pause = pause_seconds(round(rate * pause))
+    assert 1 / pause == pytest.approx(pieces_per_second)

@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
 from moorage.client.kinds import STORAGE_CLASS
+from moorage.client.observed_transport import ObservedTransport
+from moorage.client.request_observer import RequestObserver
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
@@ -65,6 +67,8 @@ class LocalSettings:
     """What the cluster has besides Kubernetes itself; the configuration has to name their plugins."""
     observer: Observer | None = None
     """What the scheduler tells of its work; None: nothing."""
+    requests: RequestObserver | None = None
+    """What observes the scheduler's requests to the API server; None: nothing."""
 
 
 class PreparedCluster(NamedTuple):
@@ -121,7 +125,7 @@ class LocalCluster:
         self.scheduler: Scheduler | None = None
         if settings.schedules:
             self.scheduler = Scheduler(
-                self.client,
+                self._scheduler_client(clock),
                 settings.config,
                 settings.registry,
                 clock,
@@ -132,6 +136,13 @@ class LocalCluster:
             )
         self.server.resources.add(_metrics("NodeMetrics", "nodes", False, self._node_metrics))
         self.server.resources.add(_metrics("PodMetrics", "pods", True, self._pod_metrics))
+
+    def _scheduler_client(self, clock: Clock) -> Client:
+        observer = self._settings.requests
+        if observer is None:
+            return self.client
+        transport = ObservedTransport(self.server.api, clock, observer)
+        return Client(transport, self.server.token, "moorage-up")
 
     async def prepare(self, files: Iterable[FileObject] = (), dump: Iterable[Any] = ()) -> PreparedCluster:
         """Create the initial objects: of add-ons, of a dump, nodes up to their number, of files.

@@ -21,6 +21,8 @@ from moorage.cli.version_options import GATES_FLAG, VERSION_FLAG
 
 TOKEN_VARIABLE: Final = "MOORAGE_SCHEDULER_TOKEN"
 """Environment variable with the token for the scheduler's port: command lines can be read by everybody."""
+_NICENESS: Final = 5
+"""Added to the niceness of this process for the page's: the command has the larger share of busy cores."""
 _ENDS_WITHIN_SECONDS: Final = 5.0
 _STDIN: Final = 0
 _READ_BYTES: Final = 4096
@@ -66,6 +68,8 @@ class PageProcess:
         process = subprocess.Popen(
             self.command(), stdin=subprocess.PIPE, env=environment, start_new_session=True
         )
+        with suppress(OSError):  # It has ended, which is said elsewhere.
+            os.setpriority(os.PRIO_PROCESS, process.pid, os.nice(0) + _NICENESS)
         try:
             yield
         finally:

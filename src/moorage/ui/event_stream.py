@@ -1,7 +1,8 @@
 """Changes as server-sent events.
 
 A stream holds a revision. A piece is made when the one before it was written to the socket: a browser that
-reads slowly gets fewer and larger pieces, and holds no memory here.
+reads slowly gets fewer and larger pieces, and holds no memory here. After much has changed the next piece is
+later, because every piece makes a page draw: what changes again meanwhile is sent once.
 """
 
 from __future__ import annotations
@@ -16,12 +17,20 @@ from moorage.http.transport import Stream
 from moorage.ui.timeline import Timeline
 
 CONTENT_TYPE: Final = "text/event-stream"
-_PIECES_PAUSE_SECONDS: Final = 0.1
-"""Least time between two pieces, in seconds: what comes meanwhile is sent together."""
+_LEAST_PAUSE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 1.0
+_PAUSE_SECONDS_PER_OBJECT: Final = 0.005
+"""Time from a piece to the next for each object in it, within these limits, in seconds. Where more than 200
+objects change in a second, it grows to the longest pause; where there are fewer, it is the least one."""
 _KEEP_ALIVE_SECONDS: Final = 15.0
 _KEEP_ALIVE: Final = b": still there\n\n"
 _RESET: Final = b"event: reset\ndata: {}\n\n"
 """Asks the page to read the whole state again."""
+
+
+def pause_seconds(objects: int) -> float:
+    """The time after a piece with a number of objects."""
+    return min(max(objects * _PAUSE_SECONDS_PER_OBJECT, _LEAST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
 
 
 class ChangeStream(Stream):
@@ -46,7 +55,7 @@ class ChangeStream(Stream):
                 self._revision = changes.revision
                 body = msgspec.json.encode(changes)
                 yield b"id: %d\nevent: changes\ndata: %b\n\n" % (changes.revision, body)
-                await self._pause(_PIECES_PAUSE_SECONDS)
+                await self._pause(pause_seconds(len(changes.nodes) + len(changes.pods)))
             elif not await self._has_more():
                 yield _KEEP_ALIVE
 

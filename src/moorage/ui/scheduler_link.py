@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http import HTTPStatus
+from typing import Final
 from urllib.parse import parse_qs, unquote
 
 from moorage.client.client import Client
@@ -17,7 +18,9 @@ from moorage.ui.documents import PodState, Queue
 from moorage.ui.sources.source import Feature
 from moorage.ui.timeline import Timeline
 
-_PLACES = {"SchedulingGated": "gated", "Unschedulable": "unschedulable"}
+UNSCHEDULABLE: Final = "Unschedulable"
+"""Reason of the condition PodScheduled after a failed attempt."""
+_PLACES: Final = {"SchedulingGated": "gated", UNSCHEDULABLE: "unschedulable"}
 """The place in the queue that a condition's reason stands for."""
 _SCHEDULER_ERRORS = (RequestError, ConnectionFailed)
 

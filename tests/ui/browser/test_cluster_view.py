@@ -98,3 +98,54 @@ def test_the_table_sorts_by_any_column(page: Page, serve: Serve) -> None:
     page.get_by_role("button", name="Node").click()
     page.get_by_role("button", name="Node").click()
     expect(first).to_have_text("node-11")
+
+
+# Counts frames that the page asks for, and lets a test say whether it is visible.
+INSTRUMENTED = """
+window.frames_asked = 0;
+const ask = requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (work) => { window.frames_asked += 1; return ask(work); };
+window.is_hidden = false;
+Object.defineProperty(Document.prototype, "hidden", {get: () => window.is_hidden});
+"""
+SHOWN = "window.is_hidden = %s; document.dispatchEvent(new Event('visibilitychange'))"
+
+
+def landed(served: Served, batches: int) -> None:
+    assert isinstance(served.source, TableSource)
+    for number in range(batches):
+        pods = {f"new/pod-{number}-{node}": PodState(node=f"node-{node}") for node in range(100)}
+        served.source.change({}, pods)
+
+
+def test_many_changes_are_drawn_in_few_frames(page: Page, serve: Serve) -> None:
+    page.add_init_script(INSTRUMENTED)
+    served = serve(TableSource(example_nodes(200), example_pods(200, 1)))
+    page.goto(served.url)
+    is_drawn(page)
+    page.evaluate("window.frames_asked = 0")
+
+    served.in_loop(lambda: landed(served, batches=100))
+
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_have_text("200 nodes, 10,200 pods")
+    # One for the changes, and a few for flashes and numbers; flashes that fade would take dozens.
+    assert page.evaluate("window.frames_asked") <= 10
+
+
+def test_a_hidden_page_reads_nothing_until_it_is_shown(page: Page, serve: Serve) -> None:
+    page.add_init_script(INSTRUMENTED)
+    served = serve(TableSource(example_nodes(3), example_pods(3, 2)))
+    page.goto(served.url)
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_have_text("3 nodes, 6 pods")
+
+    page.evaluate(SHOWN % "true")
+    served.change(pods={"default/new": PodState(node="node-0")})
+    other = page.context.new_page()
+    other.goto(served.url)
+    expect(other.get_by_role("heading", level=1)).to_have_text("3 nodes, 7 pods")
+    expect(heading).to_have_text("3 nodes, 6 pods")
+
+    page.evaluate(SHOWN % "false")
+    expect(heading).to_have_text("3 nodes, 7 pods")

@@ -81,5 +81,5 @@ def test_newer_values_come_by_themselves_and_the_plots_fit_a_phone(page: Page, s
 
 def test_without_a_scheduler_the_view_is_not_offered(page: Page, serve: Serve) -> None:
     page.goto(serve(TableSource()).at("#/health"))
-    expect(page.get_by_text("There is no such view.")).to_be_visible()
+    expect(page.get_by_text("Health needs a running moorage scheduler")).to_be_visible()
     expect(page.get_by_role("link", name="Health")).to_have_count(0)

@@ -162,3 +162,17 @@ def test_a_report_of_shadow_mode_is_a_table_and_two_runs(
     axe(page)
     rows.last.get_by_role("link").click()
     expect(page.get_by_role("heading", name="Pods on different nodes at this moment: 2")).to_be_visible()
+
+
+def test_a_file_has_the_pods_that_waited_at_its_end(page: Page, serve: Serve) -> None:
+    page.goto(serve(open_file(RECORDING)).at("#/queue"))
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("3 pods wait for a node")
+    expect(page.get_by_text("at the end of the file")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Since")).to_have_count(0)
+
+
+def test_a_report_says_why_it_has_no_queue(tmp_path: Path, page: Page, serve: Serve) -> None:
+    page.goto(serve(open_file(shadow_file(tmp_path / "report.jsonl"))).at("#/queue"))
+
+    expect(page.locator("main .notice")).to_have_text(re.compile("^A report of shadow mode has no queue"))

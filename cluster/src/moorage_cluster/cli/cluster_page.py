@@ -23,12 +23,15 @@ from moorage.scheduler.scheduler import Scheduler
 from moorage.services.delegation import Authentication, Authorization
 from moorage.services.metrics import Metrics
 from moorage.services.private_reads import PrivateReads, new_token
+from moorage.services.request_metrics import MeasuredRequests
 from moorage.services.responses import Handler
 from moorage.services.serving import Endpoints, metric_routes
 from moorage_cluster.cli.local_server import server_url
 from moorage_cluster.local import LocalCluster
 
 _ADDRESS: Final = "127.0.0.1"
+_IN_PROCESS: Final = "in-process"
+"""The label `host` of requests: the API server is called in the same process, without a connection."""
 _SETTLE_SECONDS: Final = 1.0
 """Period after which observed metric values are added up, in seconds."""
 
@@ -42,6 +45,7 @@ class ClusterPage:
         self._metrics = Metrics(version=version)
         self._history = AttemptHistory(self._clock)
         self.observer: Observer = Observers(MetricsObserver(self._metrics), self._history)
+        self.requests = MeasuredRequests(self._metrics, _IN_PROCESS)
 
     @asynccontextmanager
     async def shown(self, cluster: LocalCluster) -> AsyncIterator[None]:

@@ -31,6 +31,7 @@ from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, enable
 from moorage.framework.loading.plugin_files import files_read
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.certificates import CertificateError
+from moorage.http.in_flight import InFlightLimits
 from moorage.http.server import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
 from moorage_cluster.addons import AddonName
@@ -266,13 +267,14 @@ async def _run(
             settings = replace(settings, run_containers_with=listener.getsockname()[:2])
         page = None if options.page is None else ClusterPage(options.page, settings.version)
         if page is not None:
-            settings = replace(settings, observer=page.observer)
+            settings = replace(settings, observer=page.observer, requests=page.requests)
         cluster = LocalCluster(settings)
         try:
             url = server_url(address, listener.getsockname()[1])
             write_admin_kubeconfig(options.kubeconfig, url, cluster.server)
             advertise(cluster.server, listener)
-            server = HttpServer(cluster.server.api, cluster.server.certificate.ssl_context())
+            context = cluster.server.certificate.ssl_context()
+            server = HttpServer(cluster.server.api, context, limits=InFlightLimits())
             stopped = asyncio.Event()
             on_termination(stopped.set)
             stopping = asyncio.ensure_future(stopped.wait())

@@ -15,7 +15,7 @@ MAX_CHANGES: Final = 500_000
 
 
 class FileSource:
-    """Nodes and pods over the time of a file. Whoever reads it fills the timeline."""
+    """Nodes and pods over the time of a file: a timeline that is filled as it is read."""
 
     def __init__(self, kind: str, title: str, max_changes: int = MAX_CHANGES) -> None:
         self._kind = kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -19,12 +19,11 @@ from moorage.services.responses import document as answer
 from moorage.sim.group_recording import GroupStep
 from moorage.sim.recording import Expectation, PodStep, Recording, parse_recording
 from moorage.ui.application import API, problem
+from moorage.ui.scheduler_link import UNSCHEDULABLE, queue_feature
 from moorage.ui.sources.file_source import FileSource
 from moorage.ui.sources.source import Feature
 from moorage.ui.sources.states import node_state, pod_state
 from moorage.ui.timeline import Timeline
-
-_UNSCHEDULABLE: Final = "Unschedulable"
 
 
 def recording_source(document: Mapping[str, Any], where: str) -> FileSource:
@@ -33,6 +32,7 @@ def recording_source(document: Mapping[str, Any], where: str) -> FileSource:
     source = FileSource("recording", where)
     attempts = RecordedRun(recording, source.timeline).attempts
     source.add(_attempts_feature(attempts))
+    source.add(queue_feature(source.timeline, None))
     return source
 
 
@@ -107,7 +107,7 @@ class RecordedRun:
         if node:
             state = replace(state, node=node, reason="", message="", nominated_node="")
         elif message:
-            state = replace(state, reason=_UNSCHEDULABLE, message=message, nominated_node=nominated or "")
+            state = replace(state, reason=UNSCHEDULABLE, message=message, nominated_node=nominated or "")
         self._timeline.put_pod(pod.key, state)
 
     def _attempts_of(self, step: PodStep, number: int) -> Iterator[Attempt]:
@@ -129,7 +129,7 @@ class RecordedRun:
             uid=step.pod.uid,
             profile=step.pod.spec.scheduler_name,
             attempt=0,
-            result=_UNSCHEDULABLE if expect.node is None else "Scheduled",
+            result=UNSCHEDULABLE if expect.node is None else "Scheduled",
             node=expect.node or "",
             message=expect.message or "",
             # Of a sample it is not known how many nodes were evaluated until enough were found.
@@ -162,7 +162,7 @@ class RecordedRun:
         state = replace(
             before,
             node=node or "",
-            reason=_UNSCHEDULABLE if message and not node else "",
+            reason=UNSCHEDULABLE if message and not node else "",
             message="" if node else message or "",
             nominated_node="" if node else nominated or "",
         )

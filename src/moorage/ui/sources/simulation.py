@@ -15,6 +15,7 @@ from moorage.api.resource_requests import CPU, MEMORY
 from moorage.simulation.records import NodeRecord, PodRecord
 from moorage.simulation.results import SimulationResult
 from moorage.ui.documents import NodeState, PodState
+from moorage.ui.scheduler_link import UNSCHEDULABLE, queue_feature
 from moorage.ui.sources.file_source import FileSource
 from moorage.ui.timeline import Timeline
 
@@ -32,6 +33,7 @@ def simulation_source(document: Mapping[str, Any], where: str) -> FileSource:
     if not result.complete:
         source.note("The simulation was interrupted: everything is as it was then.")
     fill(source.timeline, result)
+    source.add(queue_feature(source.timeline, None))
     return source
 
 
@@ -70,4 +72,5 @@ def _of_pod(record: PodRecord, end: float) -> Iterator[_Change]:
         yield record.ended_at, key, None, False
     elif record.message:
         # What the last attempt has said is known, but not when it was made.
-        yield max(end, record.arrived_at), key, replace(pending, message=record.message), False
+        refused = replace(pending, reason=UNSCHEDULABLE, message=record.message)
+        yield max(end, record.arrived_at), key, refused, False

@@ -80,7 +80,7 @@ function Content({ store, route }) {
   if (store.failure !== null) return html`<${Failure} store=${store} />`;
   if (store.source === null) return html`<p class="notice">${texts.loading}</p>`;
   const view = offered(store).find((each) => each.name === route.view);
-  if (view === undefined) return html`<p class="notice">${texts.unknownView}</p>`;
+  if (view === undefined) return html`<p class="notice">${texts.missingViews[route.view] ?? texts.unknownView}</p>`;
   return html`
     ${store.source.problems.map((problem) => html`<p class="problem" role="alert">${problem}</p>`)}
     <${view.component} store=${store} params=${route.params} />

@@ -2,7 +2,7 @@
 import { ClusterState } from "./store.js";
 
 const MOST_KEYFRAMES = 24;
-const LEAST_KEYFRAME_CHANGES = 2000; // so many changes are applied in a few milliseconds
+const LEAST_KEYFRAME_CHANGES = 2000; // applied in a few milliseconds
 
 export class RunHistory {
   // history: the document of that name.

@@ -1,5 +1,6 @@
 // The state of nodes and pods in the browser: read once, then kept up to date by changes.
 import { changesSince, get } from "./api.js";
+import { PacedDrawing } from "./paced_drawing.js";
 import { useEffect, useState } from "./vendor/preact.js";
 
 const RETRY_MILLISECONDS = 2000;
@@ -94,16 +95,19 @@ export class ClusterStore {
     this.state = new ClusterState();
     this.connection = "waiting"; // waiting, live, lost, ended
     this.failure = null;
-    this.moves = []; // where pods have come or gone with the last changes
+    this.moves = []; // where pods have come or gone since listeners were told before
+    this.resumptions = 0; // how often the page was shown again: what followers then get is merged
+    document.addEventListener("visibilitychange", () => this.#visibilityChanged());
   }
 
   #listeners = new Set();
   #followers = new Set();
-  #isTold = false;
+  #drawing = new PacedDrawing(() => this.#tellNow());
+  #untold = [];
   #stop = null;
 
   async start() {
-    this.#stop?.();
+    this.#unfollow();
     try {
       this.source = await get("source");
       this.state = new ClusterState(await get("cluster"));
@@ -112,19 +116,35 @@ export class ClusterStore {
     } catch (error) {
       this.failure = error;
       if (!error.isDenied) setTimeout(() => this.start(), RETRY_MILLISECONDS);
-      this.#tell();
+      this.#drawing.now();
       return;
     }
-    if (this.source.live) this.#follow();
-    this.#tell();
+    this.#follow();
+    this.#drawing.now();
+  }
+
+  // A page that is not visible reads nothing; what it has missed comes at once when it is shown again.
+  #visibilityChanged() {
+    if (document.hidden) {
+      this.#unfollow();
+    } else if (this.#stop === null && this.source !== null && this.failure === null) {
+      this.resumptions += 1;
+      this.#follow();
+    }
+  }
+
+  #unfollow() {
+    this.#stop?.();
+    this.#stop = null;
   }
 
   #follow() {
+    if (!this.source.live || document.hidden) return;
     this.#stop = changesSince(this.state.revision, {
       changed: (changes) => {
-        this.moves = this.state.apply(changes);
+        this.#untold.push(...this.state.apply(changes));
         for (const follower of this.#followers) follower(changes);
-        this.#tell();
+        this.#drawing.soon();
       },
       reset: () => this.start(),
       opened: () => this.#connected("live"),
@@ -139,14 +159,14 @@ export class ClusterStore {
   #connected(connection) {
     if (this.connection === connection) return;
     this.connection = connection;
-    this.#tell();
+    this.#drawing.now();
   }
 
   has(feature) {
     return this.source !== null && this.source.features.includes(feature);
   }
 
-  // Listeners are told once a frame, however many changes there were.
+  // Listeners are told in frames that are drawn, however many changes there were since the last one.
   subscribe(listener) {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -158,13 +178,10 @@ export class ClusterStore {
     return () => this.#followers.delete(follower);
   }
 
-  #tell() {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    requestAnimationFrame(() => {
-      this.#isTold = false;
-      for (const listener of this.#listeners) listener();
-    });
+  #tellNow() {
+    if (this.#untold.length > 0) this.moves = this.#untold;
+    this.#untold = [];
+    for (const listener of this.#listeners) listener();
   }
 }
 

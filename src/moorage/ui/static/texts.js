@@ -29,6 +29,14 @@ export const texts = {
   },
   failed: { title: "The page cannot be shown", retry: "Try again" },
   unknownView: "There is no such view.",
+  // Why a source does not have a view.
+  missingViews: {
+    queue: "A report of shadow mode has no queue: it has the pods that were decided about, and none that wait.",
+    decision: "Decisions are those of a cluster or a recording.",
+    "what-if": "What if needs a cluster.",
+    health: "Health needs a running moorage scheduler: --scheduler says where it is.",
+    shadow: "This is shown for reports of shadow mode.",
+  },
   units: { cpu: "cores", pods: "pods" },
   cluster: {
     nodes: (count) => `${count} nodes`,
@@ -79,6 +87,7 @@ export const texts = {
     reasons: "Why they wait",
     noScheduler: (why) => `The scheduler does not tell its queue: ${why}. Shown is what conditions of pods say.`,
     fromConditions: "Shown is what conditions of pods say; with --scheduler the queue of a running moorage scheduler.",
+    atEnd: "Shown are the pods without a node at the end of the file, with what their last attempt says.",
     search: "Search",
     shown: (count) => `${count} shown`,
     table: "Pods without a node",

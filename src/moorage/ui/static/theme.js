@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until somebody chooses.
+// Light or dark: as the system has it, until one is chosen.
 const KEY = "moorage-theme";
 
 export function currentTheme() {

@@ -23,7 +23,7 @@ from moorage.explain.loading import NewReading
 from moorage.framework.loading.registry import RegistryError
 from moorage.http.errors import RequestError
 from moorage.http.transport import Request, Response
-from moorage.scheduler.watched_kinds import needed_kinds
+from moorage.scheduler.watched_kinds import read_kinds
 from moorage.services.responses import document
 from moorage.ui.application import API, problem
 from moorage.ui.sources.source import Feature
@@ -128,7 +128,7 @@ class WhatIfPages:
             question = Question(asked, self._evaluator, await server_version(client))
             pod = await read_pod(client, namespace, name) if asked.of else None
             classes = [] if asked.pod is None else await _priority_classes(client)
-            content = await read_cluster(client, needed_kinds(question.profiles))
+            content = await read_cluster(client, read_kinds(question.profiles))
         return question, Reading(pod, content, classes)
 
 

@@ -4,6 +4,8 @@ import { colour } from "../theme.js";
 import { groupsOf, LABELLED_TILE_PIXELS, NodeLayout } from "./node_layout.js";
 
 const FLASH_MILLISECONDS = 1600;
+const FADING_MILLISECONDS = 400; // between two steps of flashes that fade
+const MOST_FADING = 50; // flashes: more of them do not fade, so that they are drawn once
 const ZOOM_STEPS = [0, 7, 10, 14, 20, 28, 40, 56, 72]; // 0: everything is in sight
 
 // moves: where pods have come or gone; matches: the names that are not dimmed, or null for all.
@@ -29,16 +31,20 @@ export function NodeMap({ state, moves, groupBy, resource, matches, selected, on
     return () => observer.disconnect();
   }, []);
 
-  useEffect(() => {
-    let request = 0;
+  // In the frame in which the rest of the view is drawn: a frame of its own would cost as much again.
+  useLayoutEffect(() => {
+    let timer = 0;
     const draw = () => {
+      clearTimeout(timer);
+      forgetEnded(flashes);
       paint(canvas.current, { state, layout, top, resource, matches, selected, hovered: hovered?.name, flashes });
-      if (flashes.size > 0) request = requestAnimationFrame(draw);
+      const pause = flashes.size > MOST_FADING ? FLASH_MILLISECONDS : FADING_MILLISECONDS;
+      if (flashes.size > 0) timer = setTimeout(() => requestAnimationFrame(draw), pause);
     };
-    request = requestAnimationFrame(draw);
+    draw();
     addEventListener("themechange", draw);
     return () => {
-      cancelAnimationFrame(request);
+      clearTimeout(timer);
       removeEventListener("themechange", draw);
     };
   });
@@ -120,6 +126,11 @@ function useFlashes(moves) {
   return flashes;
 }
 
+function forgetEnded(flashes) {
+  const now = performance.now();
+  for (const [name, { since }] of flashes) if (now - since >= FLASH_MILLISECONDS) flashes.delete(name);
+}
+
 function paint(canvas, { state, layout, top, resource, matches, selected, hovered, flashes }) {
   if (canvas === null) return;
   const context = canvas.getContext("2d");
@@ -130,6 +141,7 @@ function paint(canvas, { state, layout, top, resource, matches, selected, hovere
   paintHeadings(context, layout, top, height, colours);
   const [first, last] = layout.between(top, top + height);
   const now = performance.now();
+  const fades = flashes.size <= MOST_FADING;
   for (let place = first; place < last; place += 1) {
     const { name, x, y } = layout.tiles[place];
     const node = state.nodes.get(name);
@@ -138,7 +150,7 @@ function paint(canvas, { state, layout, top, resource, matches, selected, hovere
     const { used, total } = state.usage(name, resource);
     paintTile(context, { x, y: y - top, size: layout.tile, name, node, share: total > 0 ? used / total : 0, has: total > 0 }, colours);
     const flash = flashes.get(name);
-    if (flash !== undefined) paintFlash(context, { x, y: y - top, size: layout.tile }, flash, now, flashes, name, colours);
+    if (flash !== undefined) paintFlash(context, { x, y: y - top, size: layout.tile }, flash, fades ? now : flash.since, colours);
     if (name === selected || name === hovered) {
       frameTile(context, x, y - top, layout.tile, name === selected ? colours.accent : colours.text);
     }
@@ -233,14 +245,9 @@ function label(context, x, y, size, name, share, colours) {
   context.restore();
 }
 
-function paintFlash(context, { x, y, size }, flash, now, flashes, name, colours) {
-  const left = 1 - (now - flash.since) / FLASH_MILLISECONDS;
-  if (left <= 0) {
-    flashes.delete(name);
-    return;
-  }
+function paintFlash(context, { x, y, size }, { kind, since }, now, colours) {
   const before = context.globalAlpha;
-  context.globalAlpha = before * left;
-  frameTile(context, x, y, size, flash.kind === "gone" ? colours.bad : colours.good);
+  context.globalAlpha = before * Math.max(1 - (now - since) / FLASH_MILLISECONDS, 0);
+  frameTile(context, x, y, size, kind === "gone" ? colours.bad : colours.good);
   context.globalAlpha = before;
 }

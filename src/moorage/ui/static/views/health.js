@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../vendor/preact.js";
 import { get } from "../api.js";
 import { Legend, Plot, timeOfDay } from "../components/plot.js";
 import { number } from "../format.js";
+import { poll } from "../polling.js";
 import { texts } from "../texts.js";
 
 const REFRESH_MILLISECONDS = 1000;
@@ -78,9 +79,8 @@ function useHealth() {
   const [known, setKnown] = useState({ times: [], plots: [], problem: null });
   useEffect(() => {
     const ending = new AbortController();
-    let timer = 0;
     let columns = { times: [], plots: [] };
-    const read = async () => {
+    const stop = poll(async () => {
       try {
         const newer = await get("health", { since: columns.times.at(-1) }, ending.signal);
         columns = joined(columns, newer);
@@ -88,12 +88,10 @@ function useHealth() {
       } catch (error) {
         if (!ending.signal.aborted) setKnown({ ...columns, problem: error.message });
       }
-      if (!ending.signal.aborted) timer = setTimeout(read, REFRESH_MILLISECONDS);
-    };
-    read();
+    }, REFRESH_MILLISECONDS);
     return () => {
+      stop();
       ending.abort();
-      clearTimeout(timer);
     };
   }, []);
   return known;

@@ -2,7 +2,8 @@
 import { html, useEffect, useState } from "../vendor/preact.js";
 import { VirtualTable, sortFrom, sortText } from "../components/virtual_table.js";
 import { get } from "../api.js";
-import { age, duration, number } from "../format.js";
+import { age, duration, moment, number } from "../format.js";
+import { poll } from "../polling.js";
 import { linkTo, setParams } from "../router.js";
 import { texts } from "../texts.js";
 
@@ -10,41 +11,40 @@ const REFRESH_MILLISECONDS = 2000;
 const MOST_REASONS = 12;
 const own = texts.queue;
 
-export function QueueView({ params }) {
-  const { queue, failure } = useQueue();
+export function QueueView({ store, params }) {
+  const { kind, live } = store.source;
+  const { queue, failure } = useQueue(live);
   if (failure !== null) return html`<p class="problem" role="alert">${failure}</p>`;
   if (queue === null) return html`<p class="notice">${texts.loading}</p>`;
   const shown = queue.items.filter((entry) => isShown(entry, params));
   return html`
     <h1>${own.title(number(queue.items.length))}</h1>
     ${queue.problem && html`<p class="problem" role="alert">${own.noScheduler(queue.problem)}</p>`}
-    ${!queue.fromScheduler && !queue.problem && html`<p class="note">${own.fromConditions}</p>`}
+    ${!queue.fromScheduler && !queue.problem && html`<p class="note">${live ? own.fromConditions : own.atEnd}</p>`}
     <${Places} items=${queue.items} chosen=${params.place} />
     <${Reasons} items=${queue.items} chosen=${params.reason} />
-    <${QueueTable} items=${shown} params=${params} hasAttempts=${queue.fromScheduler} />
+    <${QueueTable} items=${shown} params=${params} kind=${kind} hasAttempts=${queue.fromScheduler} />
   `;
 }
 
-// The queue, read again and again while the view is shown.
-function useQueue() {
+// The queue, read again and again while the view is shown; that of a file does not change.
+function useQueue(live) {
   const [known, setKnown] = useState({ queue: null, failure: null });
   useEffect(() => {
     const ending = new AbortController();
-    let timer = 0;
     const read = async () => {
       try {
         setKnown({ queue: await get("queue", {}, ending.signal), failure: null });
       } catch (error) {
         if (!ending.signal.aborted) setKnown((before) => ({ ...before, failure: error.message }));
       }
-      if (!ending.signal.aborted) timer = setTimeout(read, REFRESH_MILLISECONDS);
     };
-    read();
+    const stop = poll(read, live ? REFRESH_MILLISECONDS : Infinity);
     return () => {
+      stop();
       ending.abort();
-      clearTimeout(timer);
     };
-  }, []);
+  }, [live]);
   return known;
 }
 
@@ -104,11 +104,11 @@ function Reasons({ items, chosen }) {
     </ul>`;
 }
 
-function QueueTable({ items, params, hasAttempts }) {
+function QueueTable({ items, params, kind, hasAttempts }) {
   const columns = [
     { key: "pod", title: own.columns.pod, value: (entry) => entry.pod, cell: podCell },
     { key: "place", title: own.columns.place, value: (entry) => own.places[entry.place] ?? entry.place },
-    { key: "since", title: own.columns.since, numeric: true, value: (entry) => -Date.parse(entry.since), text: (entry) => age(entry.since) },
+    ...sinceColumn(kind),
     ...(hasAttempts ? attemptColumns() : []),
     { key: "why", title: own.columns.why, value: (entry) => reasonsOf(entry).join(", ") },
   ];
@@ -126,6 +126,14 @@ function QueueTable({ items, params, hasAttempts }) {
       sort=${sortFrom(params.sort, null)}
       onSort=${(sort) => setParams({ sort: sortText(sort) })}
     />`;
+}
+
+// Recordings have numbers of steps instead of times.
+function sinceColumn(kind) {
+  if (kind === "recording") return [];
+  const text = kind === "cluster" ? age : (since) => moment(kind, Date.parse(since) / 1000);
+  const value = (entry) => -Date.parse(entry.since);
+  return [{ key: "since", title: own.columns.since, numeric: true, value, text: (entry) => text(entry.since) }];
 }
 
 function podCell(entry) {

@@ -154,7 +154,7 @@ function useRuns(store) {
       ending.abort();
       stop();
     };
-  }, [store.state, round]);
+  }, [store.state, store.resumptions, round]);
   return known;
 }
 
