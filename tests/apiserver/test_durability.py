@@ -11,16 +11,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from kubernetes import client
+from typer.testing import CliRunner
 from urllib3.exceptions import HTTPError
 
+from moorage.cli.main import app
 from moorage_cluster.apiserver.embedded import Settings
 from moorage_cluster.apiserver.journal import JournalError, SqliteJournal
+from moorage_cluster.cli import apiserver
 from tests.apiserver.client import Cluster, configmap, owned, owner
 from tests.apiserver.extensions.definitions import crd, widget
 from tests.apiserver.python_client.connecting import connected
@@ -234,9 +238,9 @@ def test_dependents_whose_owner_went_last_go_after_a_restart(tmp_path: Path) -> 
     first = cluster.create(MAPS, configmap("owner"))
     cluster.create(MAPS, owned(configmap("dependent"), owner(first)))
     cluster.close()
-    with sqlite3.connect(tmp_path / "objects.db") as database:
-        database.execute("DELETE FROM object WHERE name = 'owner'")
-    database.close()
+    journal = SqliteJournal(tmp_path)
+    journal.delete("/configmaps", ("default", "owner"), journal.revision + 1)
+    journal.close()
     cluster = Cluster(settings)
     cluster.get(MAPS)
     cluster.server.start()
@@ -258,7 +262,7 @@ def test_watchers_of_before_a_restart_list_again(tmp_path: Path) -> None:
     cluster.close()
 
 
-def test_full_disk_refuses_a_write_and_no_later_one(tmp_path: Path) -> None:
+def test_full_disk_refuses_a_write_and_no_later_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster(Settings(data_dir=tmp_path))
     journal = cluster.server._journal
     assert journal is not None
@@ -268,12 +272,44 @@ def test_full_disk_refuses_a_write_and_no_later_one(tmp_path: Path) -> None:
     revision = cluster.server.store.revision
     refused = cluster.post(MAPS, configmap("big", data="x" * 500_000))
     assert refused.code == 500
+    reason = "cannot write to the data directory: database or disk is full"
+    assert refused.message == f"Internal error occurred: {reason}"
+    (record,) = caplog.records  # And no stack.
+    assert record.getMessage() == f"cannot write to {tmp_path}/objects.db: database or disk is full"
+    assert record.exc_info is None
     assert not cluster.exists(f"{MAPS}/big")
     assert cluster.server.store.revision == revision
     connection.execute("PRAGMA max_page_count = 1000000")
     cluster.create(MAPS, configmap("big", data="x" * 500_000))
     cluster = restarted(cluster, Settings(data_dir=tmp_path))
     assert cluster.exists(f"{MAPS}/big")
+    cluster.close()
+
+
+def test_what_follows_from_a_deletion_is_done_when_the_disk_has_room_again(tmp_path: Path) -> None:
+    cluster = Cluster(Settings(data_dir=tmp_path))
+    journal = cluster.server._journal
+    assert journal is not None
+    execute = journal._connection.execute
+    first = cluster.create(MAPS, configmap("owner"))
+    cluster.create(MAPS, owned(configmap("dependent"), owner(first)))
+    cluster.create(DEFINITIONS, crd())
+    cluster.create(WIDGETS, widget())
+
+    def refuse_writes(*_: object) -> None:
+        execute("PRAGMA query_only = ON")
+
+    cluster.server.store.listeners.append(refuse_writes)
+    for path in (f"{MAPS}/owner", f"{DEFINITIONS}/widgets.example.com"):
+        execute("PRAGMA query_only = OFF")
+        assert cluster.delete(path).code == 200
+    assert cluster.exists(f"{MAPS}/dependent")
+    assert cluster.exists(f"{WIDGETS}/w")
+    cluster.server.store.listeners.remove(refuse_writes)
+    execute("PRAGMA query_only = OFF")
+    cluster.advance(10)
+    assert not cluster.exists(f"{MAPS}/dependent")
+    assert not cluster.exists(f"{DEFINITIONS}/widgets.example.com")
     cluster.close()
 
 
@@ -327,16 +363,63 @@ def a_file(folder: Path) -> None:
 def bad_object(folder: Path) -> None:
     SqliteJournal(folder).close()
     with sqlite3.connect(folder / "objects.db") as database:
-        database.execute("INSERT INTO object VALUES ('/pods', 'default', 'a', 5, ?)", (b'{"kind": "P',))
+        database.execute("INSERT INTO object VALUES ('/pods', 'default', 'a', 5, 0, ?)", (b'{"kind": "P',))
     database.close()
 
 
+def changed(statement: str, folder: Path) -> None:
+    cluster = Cluster(Settings(data_dir=folder))
+    cluster.create(MAPS, configmap("a", data="x"))
+    cluster.close()
+    with sqlite3.connect(folder / "objects.db") as database:
+        database.execute(statement)
+    database.close()
+
+
+def log_cut_off_behind_a_checkpoint(folder: Path) -> None:
+    """A log whose pages are in the database already, without the last of them: there a is deleted."""
+    first = folder / "first"
+    cluster = Cluster(Settings(data_dir=first))
+    for name in ("a", *(f"b-{number}" for number in range(60))):
+        cluster.create(MAPS, configmap(name, data="x" * 500))
+    cluster = restarted(cluster, Settings(data_dir=first))
+    for number in range(20):
+        cluster.create(MAPS, configmap(f"c-{number}", data="x" * 500))
+    log = first / "objects.db-wal"
+    size = log.stat().st_size
+    cluster.delete(f"{MAPS}/a")
+    assert cluster.server._journal is not None
+    cluster.server._journal._connection.execute("PRAGMA wal_checkpoint")
+    for name in ("objects.db", "objects.db-wal"):
+        (folder / name).write_bytes((first / name).read_bytes())
+    cluster.close()
+    os.truncate(folder / "objects.db-wal", size)
+
+
+def log_without_its_database(folder: Path) -> None:
+    log_cut_off_behind_a_checkpoint(folder)
+    os.truncate(folder / "objects.db", 0)
+
+
 UNUSABLE: dict[str, tuple[Any, str]] = {
-    "newer": (newer, "objects.db is of format 9; this moorage reads format 1"),
+    "newer": (newer, "objects.db is of format 9; this moorage reads format 2"),
     "garbage": (garbage, "file is not a database"),
     "a folder in its place": (a_folder, "Is a directory"),
     "a file in its place": (a_file, "File exists"),
-    "bad object": (bad_object, "cannot read"),
+    "bad object": (bad_object, "/pods default/a is not what was written"),
+    "another content": (
+        partial(changed, "UPDATE object SET raw = CAST(replace(raw, 'x', 'y') AS BLOB) WHERE name = 'a'"),
+        "/configmaps default/a is not what was written",
+    ),
+    "a text instead of bytes": (
+        partial(changed, "UPDATE object SET raw = 'text' WHERE name = 'a'"),
+        "a row is not what was written",
+    ),
+    "another revision": (partial(changed, "UPDATE revision SET value = 1"), "never there together"),
+    "no revision": (partial(changed, "DELETE FROM revision"), "a row is not what was written"),
+    "no object": (partial(changed, "DELETE FROM object WHERE name = 'a'"), "never there together"),
+    "a log without its database": (log_without_its_database, "the database is empty, its log is not"),
+    "a log cut off behind a checkpoint": (log_cut_off_behind_a_checkpoint, "never there together"),
 }
 
 
@@ -352,3 +435,31 @@ def test_unusable_data_directory(tmp_path: Path, spoil: Any, message: str) -> No
 def test_unusable_data_directory_ends_the_command(tmp_path: Path) -> None:
     bad_object(tmp_path / "data")
     assert "cannot read" in refused_start(tmp_path, "--data-dir", str(tmp_path / "data"))
+
+
+# -- `--sync`
+
+
+@pytest.mark.parametrize(("options", "is_synced"), [((), False), (("--sync",), True)])
+def test_writes_are_flushed_on_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], is_synced: bool
+) -> None:
+    used: list[Settings] = []
+
+    async def run(settings: Settings, *others: object) -> None:
+        used.append(settings)
+
+    monkeypatch.setattr(apiserver, "_run", run)
+    result = CliRunner().invoke(app, ["apiserver", "--data-dir", str(tmp_path), *options])
+    assert result.exit_code == 0, result.output
+    cluster = Cluster(used[0])
+    assert cluster.server._journal is not None
+    (synchronous,) = cluster.server._journal._connection.execute("PRAGMA synchronous").fetchone()
+    assert synchronous == (2 if is_synced else 1)
+    cluster.close()
+
+
+def test_nothing_to_flush() -> None:
+    result = CliRunner().invoke(app, ["apiserver", "--sync"])
+    assert result.exit_code == 1
+    assert result.stderr == "moorage apiserver: --sync: there is nothing to flush without --data-dir\n"

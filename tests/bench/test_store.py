@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -100,7 +100,25 @@ def test_binding(place: Place) -> None:
     place.bind(place.pod("p"))
     stored = place.store.get(POD, "a", "p")
     assert stored.spec.node_name == "n"
-    assert [(each.type, each.status) for each in stored.status.conditions] == [("PodScheduled", "True")]
+    (condition,) = stored.status.conditions
+    assert (condition.type, condition.status) == ("PodScheduled", "True")
+    assert condition.last_transition_time == NOW
+
+
+def test_pods_bound_within_a_second_share_the_time_and_others_do_not() -> None:
+    times = iter([NOW, NOW + timedelta(milliseconds=1500), NOW + timedelta(milliseconds=1900)])
+    place = Place()
+    pods = [place.pod(name) for name in ("one", "two", "three")]
+    place.store._now = lambda: next(times)
+    for each in pods:
+        place.bind(each)
+    statuses = [place.store.get(POD, "a", each.name).status for each in pods]
+    assert [each.conditions[0].last_transition_time for each in statuses] == [
+        NOW,
+        NOW + timedelta(seconds=1),
+        NOW + timedelta(seconds=1),
+    ]
+    assert statuses[1] is statuses[2]
 
 
 def test_what_cannot_be_bound(place: Place) -> None:

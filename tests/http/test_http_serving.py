@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import resource
 import socket
 import ssl
 import weakref
@@ -126,3 +127,15 @@ def test_silent_connections_do_not_keep_other_clients_out(run: Callable[..., Non
                 writer.close()
 
     run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("most_files", "other_files", "connections"),
+    [(resource.RLIM_INFINITY, 64, 100), (1024, 64, 100), (128, 64, 64), (256, 192, 64), (128, 192, 1)],
+)
+def test_a_server_leaves_files_to_the_rest_of_its_process(
+    monkeypatch: pytest.MonkeyPatch, most_files: int, other_files: int, connections: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (most_files, most_files))
+    server = HttpServer(AtOnce(), None, max_connections=100, other_files=other_files)
+    assert server._max_connections == connections

@@ -281,3 +281,42 @@ def test_without_pipelining_a_request_leaves_at_once_if_a_connection_is_idle() -
         assert second.done()
 
     asyncio.run(scenario())
+
+
+def test_before_a_request_leaves_that_has_waited_it_is_asked_again_whether_it_may() -> None:
+    async def scenario() -> None:
+        pool = StagedPool()
+        sent_before: list[int] = []
+        pipeline = Pipeline(
+            cast(ConnectionPool, pool),
+            60.0,
+            limit=1,
+            before_sending=lambda: sent_before.append(len(pool.connection.sent)),
+        )
+        for name in (b"first", b"second"):
+            pipeline.ask(name)
+        assert sent_before == [0]
+        pool.connection.answer(0.0)
+        await asyncio.sleep(0)
+        assert sent_before == [0, 1]
+        pool.connection.answer(0.0)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("pipelining", [False, True])
+def test_only_requests_with_a_body_are_asked_for(run: Any, pipelining: bool) -> None:
+    asked: list[str] = []
+
+    async def scenario() -> None:
+        async with serving(_echo) as server:
+            transport = HttpTransport(
+                Endpoint(server.url), pipelining=pipelining, before_writing=lambda: asked.append("may I")
+            )
+            async with transport:
+                await transport.handle(Request("GET", "/read"))
+                assert asked == []
+                await transport.handle(post("write"))
+
+    run(scenario())
+    assert asked == ["may I"]

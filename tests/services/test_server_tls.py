@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import ssl
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,18 @@ def test_a_certificate_whose_file_changes_is_shown_as_it_is_now(tmp_path: Path) 
     assert handshake(tls, client, None)[0] == "after.example"
     path.unlink()
     assert handshake(tls, client, None)[0] == "after.example"
+
+
+def test_a_handshake_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tls = ServerTls(TlsOptions(), "127.0.0.1")
+    tls.trust([AUTHORITY.pem])
+    client = trusting_all(tmp_path)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", refuse)
+    assert handshake(tls, client, "any.example")[1] == "TLSv1.3"
 
 
 def test_a_certificate_that_is_made_is_kept_where_it_is_to_be_kept(tmp_path: Path) -> None:

@@ -47,6 +47,9 @@ class HttpClientConnection(asyncio.BufferedProtocol):
         self._wants_stream = False
         self._stream: BodyStream | None = None
         self._pieces: list[bytes] = []
+        self._body_bytes = 0
+        self.max_answer_bytes: int | None = None
+        """Maximum size of the body of an answer that is no stream; None: there is none."""
         self._received_at = 0.0
         self._first_answer_at = 0.0
         self._idle_seconds = 0.0
@@ -187,8 +190,13 @@ class HttpClientConnection(asyncio.BufferedProtocol):
         """A piece of the body was received."""
         if self._stream is not None:
             self._stream.add(piece)
-        else:
-            self._pieces.append(piece)
+            return
+        self._pieces.append(piece)
+        if self.max_answer_bytes is not None:
+            self._body_bytes += len(piece)
+            if self._body_bytes > self.max_answer_bytes:
+                self._pieces.clear()
+                self._fail(AnswerLost(f"the answer is larger than {self.max_answer_bytes} bytes"))
 
     def on_message_complete(self) -> None:
         """The answer is complete."""
@@ -201,6 +209,7 @@ class HttpClientConnection(asyncio.BufferedProtocol):
             self.abort()
         else:
             pieces, self._pieces = self._pieces, []
+            self._body_bytes = 0
             self._deliver(pieces[0] if len(pieces) == 1 else b"".join(pieces))
             if self._answers and not self.is_reusable:
                 self._fail(ConnectionFailed("the server closed the connection before this request"))

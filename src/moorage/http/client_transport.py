@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from types import TracebackType
 from typing import Final, Self
@@ -29,6 +29,8 @@ class HttpTransport:
 
     pipelining: send several requests that may share a connection before the first of them is answered.
     gather_seconds: batch window for those requests while they are frequent; only with pipelining.
+    before_writing: called immediately before requests with a body leave.
+    max_answer_bytes: the maximum size of an answer's body, but for streams; None: there is none.
     """
 
     def __init__(
@@ -40,6 +42,8 @@ class HttpTransport:
         idle_seconds: float = 60.0,
         pipelining: bool = False,
         gather_seconds: float = 0.0,
+        max_answer_bytes: int | None = None,
+        before_writing: Callable[[], None] | None = None,
     ) -> None:
         url = urlsplit(endpoint.url)
         self._prefix = url.path.rstrip("/")
@@ -49,11 +53,11 @@ class HttpTransport:
         """By method, the headers of the latest request and their encoded form, which are mostly reused."""
         self._idle_seconds = idle_seconds
         self._free = asyncio.Semaphore(most_connections)
-        self._pool = ConnectionPool(endpoint, connect_seconds)
+        self._pool = ConnectionPool(endpoint, connect_seconds, max_answer_bytes)
         self._pipeline = (
-            Pipeline(self._pool, idle_seconds, gather_seconds)
+            Pipeline(self._pool, idle_seconds, gather_seconds, before_sending=before_writing)
             if pipelining
-            else Pipeline(self._pool, idle_seconds, limit=1)
+            else Pipeline(self._pool, idle_seconds, limit=1, before_sending=before_writing)
         )
 
     def introduce(self, headers: Iterable[tuple[str, str]]) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -49,8 +49,12 @@ class Pipeline:
         idle_seconds: float,
         gather_seconds: float = 0.0,
         limit: int = MAX_GROUP_SIZE,
+        before_sending: Callable[[], None] | None = None,
     ) -> None:
-        """Make one; `limit` is the most requests under way on one connection, 1 for no pipelining."""
+        """Make one; `limit` is the most requests under way on one connection, 1 for no pipelining.
+
+        before_sending: called immediately before requests leave, however long they have waited.
+        """
         self._loop = asyncio.get_running_loop()
         self._pool = pool
         self._idle_seconds = idle_seconds
@@ -62,6 +66,7 @@ class Pipeline:
         self._batch_window = BatchWindow(gather_seconds)
         self._most_groups = 1
         self._limit = limit
+        self._before_sending = before_sending
         self._most_together = min(2.0, limit)
         self._recovery = _RECOVERY
 
@@ -149,6 +154,8 @@ class Pipeline:
     def _send_over(
         self, connection: HttpClientConnection, data: bytes, answers: Sequence[asyncio.Future[Response]]
     ) -> None:
+        if self._before_sending is not None:
+            self._before_sending()
         self._groups += 1
         answered = partial(self._answered, connection, len(answers))
         connection.send(data, answers, self._idle_seconds, answered)

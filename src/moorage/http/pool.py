@@ -36,7 +36,10 @@ class Endpoint:
 class ConnectionPool:
     """Opens connections, and keeps those that are not in use."""
 
-    def __init__(self, endpoint: Endpoint, connect_seconds: float) -> None:
+    def __init__(
+        self, endpoint: Endpoint, connect_seconds: float, max_answer_bytes: int | None = None
+    ) -> None:
+        """max_answer_bytes: the maximum size of the body of an answer that is no stream."""
         url = urlsplit(endpoint.url)
         assert url.hostname, endpoint.url
         self._loop = asyncio.get_running_loop()
@@ -44,6 +47,7 @@ class ConnectionPool:
         self._host = url.hostname
         self._port = url.port or (443 if endpoint.tls else 80)
         self._connect_seconds = connect_seconds
+        self._max_answer_bytes = max_answer_bytes
         self._idle: list[HttpClientConnection] = []
         self._open: set[HttpClientConnection] = set()
 
@@ -89,6 +93,7 @@ class ConnectionPool:
             raise NoAccess(f"{self._endpoint.url}: {reason}") from None
         except OSError as error:
             raise ConnectionFailed(f"{self._endpoint.url} cannot be reached: {_reason(error)}") from None
+        connection.max_answer_bytes = self._max_answer_bytes
         self._open = {one for one in self._open if not one.is_closed}
         self._open.add(connection)
         return connection

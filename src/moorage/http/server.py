@@ -10,13 +10,14 @@ import ssl
 from collections.abc import Callable
 from typing import Final
 
+from moorage.http.in_flight import InFlightLimits
 from moorage.http.limits import MAX_CONNECTIONS
 from moorage.http.server_connection import HttpConnection
 from moorage.http.server_connections import Connections
 from moorage.http.transport import Transport
 
 _OTHER_FILES: Final = 64
-"""Number of open files that a process needs in addition to its connections."""
+"""Number of open files that a process needs in addition to its connections, if it is no client."""
 _GRACE_SECONDS: Final = 2.0
 _CHECK_SECONDS: Final = 4.0
 """Interval of the checks for connections that wait too long, in seconds."""
@@ -71,18 +72,22 @@ class HttpServer:
         connection: Callable[[Transport, Connections], HttpConnection] = HttpConnection,
         max_connections: int = MAX_CONNECTIONS,
         grace_seconds: float = _GRACE_SECONDS,
+        other_files: int = _OTHER_FILES,
+        limits: InFlightLimits | None = None,
     ) -> None:
+        """Make one; other_files: number of open files that the process needs in addition."""
         self._grace_seconds = grace_seconds
         self._transport = transport
         self._connection = connection
         self._tls = tls
-        self._max_connections = _within_file_limit(max_connections)
+        self._limits = limits
+        self._max_connections = _within_file_limit(max_connections, other_files)
         self._listens = asyncio.Event()
         self._stopped = asyncio.Event()
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer requests until `stop`."""
-        connections = Connections(self._max_connections)
+        connections = Connections(self._max_connections, self._limits)
         accepting = asyncio.get_running_loop().create_task(self._accept(listener, connections))
         try:
             self._listens.set()
@@ -135,9 +140,9 @@ class HttpServer:
         self._stopped.set()
 
 
-def _within_file_limit(max_connections: int) -> int:
+def _within_file_limit(max_connections: int, other_files: int) -> int:
     """This number of connections, limited by the files that the process may open."""
     most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most_files == resource.RLIM_INFINITY:
         return max_connections
-    return max(min(max_connections, most_files - _OTHER_FILES), 1)
+    return max(min(max_connections, most_files - other_files), 1)

@@ -15,6 +15,7 @@ from collections.abc import Coroutine
 from typing import Any, Final, cast
 
 from moorage.http.guard import MAX_BODY_BYTES
+from moorage.http.in_flight import RETRY_AFTER_SECONDS
 from moorage.http.request_reader import Asked, RequestReader
 from moorage.http.response_encoding import CONTINUE, LAST_CHUNK, chunk, stream_head, whole
 from moorage.http.server_connections import Connections, WaitReason
@@ -48,6 +49,8 @@ class HttpConnection(asyncio.Protocol):
         self._may_write.set()
         self._is_reading = True
         self._is_ending = False
+        self._is_refused = False
+        """Whether a request exceeded the limits just now: the next one is read when it may be sent again."""
         self._is_lost = False
 
     def answer_with(self, transport: Transport, max_body_bytes: int = MAX_BODY_BYTES) -> None:
@@ -156,11 +159,14 @@ class HttpConnection(asyncio.Protocol):
     def _answer_some(self) -> None:
         answers: list[bytes] = []
         answers_bytes = 0
+        has_accepted = False
         for _ in range(_MAX_REQUESTS_PER_TURN):
             if not self._asked:
                 break
             asked = self._asked.popleft()
-            answer = self._answered(asked)
+            refusal = asked.refusal or (None if has_accepted else self._refusal(asked))
+            has_accepted = has_accepted or refusal is None
+            answer = self._answered(asked, refusal)
             if answer is None:
                 break
             answers.append(answer)
@@ -174,11 +180,14 @@ class HttpConnection(asyncio.Protocol):
                 answers_bytes = 0
                 if not self._may_write.is_set():
                     break
+            if self._is_refused:
+                break
         if answers:
             self._socket.write(answers[0] if len(answers) == 1 else b"".join(answers))
 
     def _may_answer(self) -> bool:
-        return self._task is None and not self._is_ending and self._may_write.is_set()
+        is_held_up = self._is_ending or self._is_refused
+        return self._task is None and not is_held_up and self._may_write.is_set()
 
     def _read_on(self) -> None:
         """Parse received input until there is a request, or no input is left."""
@@ -189,9 +198,8 @@ class HttpConnection(asyncio.Protocol):
                 piece, self._unread = self._unread[:_SLICE_BYTES], self._unread[_SLICE_BYTES:]
             self._reader.read(piece)
 
-    def _answered(self, asked: Asked) -> bytes | None:
-        """An answer that is available at once; None: a task has been started."""
-        response = asked.refusal
+    def _answered(self, asked: Asked, response: Response | None) -> bytes | None:
+        """The refusal, or the answer that is available at once; None: a task has been started."""
         if response is None and self._answer_now is not None:
             assert asked.request is not None
             response = self._answer_now(asked.request)
@@ -204,6 +212,22 @@ class HttpConnection(asyncio.Protocol):
                 return stream_head(response, is_last=asked.is_last)
         self._begin(self._answer(asked, response))
         return None
+
+    def _refusal(self, asked: Asked) -> Response | None:
+        """The answer to a request that exceeds the limits of the server."""
+        limits = self._connections.limits
+        if limits is None or asked.request is None:
+            return None
+        refusal = limits.refusal(asked.request)
+        if refusal is not None:
+            self._is_refused = True
+            asyncio.get_running_loop().call_later(RETRY_AFTER_SECONDS, self._end_refusal)
+        return refusal
+
+    def _end_refusal(self) -> None:
+        self._is_refused = False
+        if not self._is_lost:
+            self._continue_reading()
 
     def _begin(self, answering: Coroutine[Any, Any, None]) -> None:
         self._task = asyncio.get_running_loop().create_task(answering)

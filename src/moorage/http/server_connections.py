@@ -7,6 +7,8 @@ from collections.abc import Coroutine
 from enum import Enum, auto
 from typing import Any, Final, Protocol
 
+from moorage.http.in_flight import InFlightLimits
+
 
 class WaitReason(Enum):
     """What a connection waits for."""
@@ -52,7 +54,9 @@ class ServedConnection(Protocol):
 class Connections:
     """The open connections, and those in their TLS handshake, in the order in which they were accepted."""
 
-    def __init__(self, max_connections: int) -> None:
+    def __init__(self, max_connections: int, limits: InFlightLimits | None = None) -> None:
+        self.limits = limits
+        """How many requests are answered at a time; None: any number."""
         self._max_connections = max_connections
         self._open: dict[ServedConnection, _Wait] = {}
         self._opening: dict[asyncio.Task[None], None] = {}

@@ -85,6 +85,8 @@ class ServerTls:
         self._authorities = "\n".join(filter(None, authorities))
         # Whether a client certificate is requested is decided before the server name is known.
         self.context.verify_mode = ssl.CERT_OPTIONAL if self._authorities else ssl.CERT_NONE
+        for shown in (self._default, *self._named):
+            self._current(shown)  # Not during a handshake, when there may be no file descriptor left.
 
     def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _: Any) -> None:
         """Continue with the certificate for the requested server name."""

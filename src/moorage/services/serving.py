@@ -37,6 +37,8 @@ from moorage.services.server_tls import ServerTls, TlsOptions
 log = Logger(__name__)
 
 _MAX_VERBOSITY_LENGTH: Final = 9
+_OTHER_FILES: Final = 192
+"""Number of open files of a scheduler besides the connections to its port: watches, requests, reviews."""
 _HTML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -207,7 +209,7 @@ class SecureServer:
 
     def __init__(self, endpoints: Endpoints, options: ServingOptions) -> None:
         self.tls = ServerTls(options.tls, options.bind_address)
-        self._server = HttpServer(endpoints, self.tls.context, _ClientConnection)
+        self._server = HttpServer(endpoints, self.tls.context, _ClientConnection, other_files=_OTHER_FILES)
         self._listener = listen(options.bind_address, options.port, shares_port=options.shares_port)
         self.port: int = self._listener.getsockname()[1]
         """The port it listens on."""

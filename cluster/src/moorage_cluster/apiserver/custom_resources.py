@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from moorage.admission.attributes import Attributes, Reader
@@ -147,8 +148,9 @@ class CustomResources:
                 if not custom.is_being_deleted:
                     try:
                         self._deleter.delete(resource, *custom.key, DeleteOptions(), Context())
-                    except ApiError:
-                        continue
+                    except ApiError as error:
+                        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                            raise  # The job is run again.
             if collection.items:
                 self._write_terminating_status(definition_resource, stored)
                 return

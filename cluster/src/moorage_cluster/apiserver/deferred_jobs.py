@@ -6,11 +6,16 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
 
 from moorage.apimachinery.errors import ApiError
+from moorage.clock import Clock
 
 _BATCH = 20
 """Number of jobs that are run before requests are handled again."""
+_RETRY_SECONDS = 10.0
+"""How long after a failure of the server a job is run again, in seconds."""
 
 Job = Callable[[], None]
 
@@ -18,9 +23,13 @@ log = logging.getLogger(__name__)
 
 
 class DeferredJobs:
-    """Jobs that are run on the event loop, one after another, between requests."""
+    """Jobs that are run on the event loop, one after another, between requests.
 
-    def __init__(self) -> None:
+    A job that the server fails to do, because the disk is full, is done again later.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._jobs: deque[Job] = deque()
         self._is_scheduled = False
 
@@ -48,6 +57,8 @@ class DeferredJobs:
                 job()
             except ApiError as error:
                 log.warning("cleaning up: %s", error)
+                if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                    self._clock.call_later(_RETRY_SECONDS, partial(self.soon, job))
             except Exception:
                 log.exception("cleaning up failed")
         self.start()

@@ -72,6 +72,8 @@ class Settings:
     """How long events are kept after they were last written; 0: for ever."""
     version: KubernetesVersion = DEFAULT_VERSION
     """The version to emulate."""
+    is_synced: bool = False
+    """Whether each write is on disk before it is acknowledged, and so survives a power failure."""
 
 
 class EmbeddedServer:
@@ -89,7 +91,9 @@ class EmbeddedServer:
         random = random or Random()  # For names and uids; secrets come from elsewhere.
         clock = clock or LoopClock()
         now = clock.utc_now
-        self._journal = SqliteJournal(settings.data_dir) if settings.data_dir else None
+        self._journal = (
+            SqliteJournal(settings.data_dir, is_synced=settings.is_synced) if settings.data_dir else None
+        )
         self.token = _secret(settings.data_dir, "token")
         self.certificate: ServerCertificate = load_or_make(settings.data_dir, settings.names)
         # Without a data directory, revisions start above those of an earlier server: clients that
@@ -98,7 +102,7 @@ class EmbeddedServer:
         version = ServerVersion.of(settings.version)
         self.store = Store(self._journal, revision, settings.history, types=version.types)
         self.resources = Resources(builtin_resources(self.store.all, now, version), version.types)
-        self._work = DeferredJobs()
+        self._work = DeferredJobs(clock)
         authorizer: Authorizer = (
             AlwaysAllow() if settings.authorization == "AlwaysAllow" else Rbac(self.store)
         )
@@ -107,7 +111,7 @@ class EmbeddedServer:
         deleter = Deleter(writer)
         self.advertising = Advertising(self.resources, writer)
         signing_key = _signing_key(settings.data_dir)
-        authenticator = Authenticator(
+        self.authenticator = authenticator = Authenticator(
             self.token,
             signing_key,
             self.store,

@@ -6,10 +6,12 @@ write moves an event to the end of the queue, and one timer waits for its head. 
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from functools import partial
 from typing import Final
 
+from moorage.apimachinery.errors import ApiError
 from moorage.clock import Clock
 from moorage_cluster.apiserver.deferred_jobs import DeferredJobs
 from moorage_cluster.apiserver.store import Change, Collection, Key, Store
@@ -20,6 +22,8 @@ _BATCH: Final = 200
 """Number of events that are deleted before requests are answered again."""
 _MIN_WAIT_SECONDS: Final = 1.0
 """Minimum time between two batches: events that expire within it are deleted together."""
+
+log = logging.getLogger(__name__)
 
 
 class EventExpiry:
@@ -70,6 +74,8 @@ class EventExpiry:
         is_done = True
         try:
             is_done = self._delete_some()
+        except ApiError as error:
+            log.warning("cleaning up: %s", error)
         finally:  # If the journal fails, the deletion is retried.
             self._work.soon(self._wait if is_done else self._expire)
 

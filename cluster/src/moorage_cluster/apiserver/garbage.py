@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
+from http import HTTPStatus
 from typing import NamedTuple
 
 from moorage.api.manifests import Manifest
@@ -184,8 +185,10 @@ class GarbageCollector:
         try:
             options = DeleteOptions(policy=policy, uid=obj["metadata"]["uid"])
             self._deleter.delete(resource, *obj_key.key, options, Context())
-        except ApiError:
-            return  # Rejected by admission: as with any client, the object is kept.
+        except ApiError as error:
+            if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise  # The job is run again.
+            # Rejected by admission: as with any client, the object is kept.
 
     def _edit(self, obj_key: _ObjectKey, change: Callable[[Manifest], None]) -> None:
         resource = self._resource(obj_key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import typer
@@ -12,13 +13,17 @@ import uvloop
 from moorage.api.decode import InputError
 from moorage.cli.garbage_collection import long_running
 from moorage.cli.version_options import emulated
+from moorage.clock import LoopClock
 from moorage.config.duration import Duration
 from moorage.http.certificates import CertificateError
+from moorage.http.in_flight import InFlightLimits
 from moorage.http.server import HttpServer, ServingError, listen
 from moorage.services.termination import on_termination
+from moorage_cluster.apiserver.audit import AuditedServer, AuditLog
 from moorage_cluster.apiserver.auth.modes import Authorization
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.journal import JournalError
+from moorage_cluster.apiserver.server import ApiServer
 from moorage_cluster.cli.local_server import advertise, server_url, write_admin_kubeconfig
 
 
@@ -27,11 +32,15 @@ def serve(
     port: int,
     address: str,
     data_dir: Path | None,
+    sync: bool,
     kubeconfig: Path,
     authorization: Authorization,
     watch_history: int,
     max_connections: int,
+    max_requests_inflight: int,
+    max_mutating_requests_inflight: int,
     event_ttl: Duration,
+    audit_log_path: Path | None,
     emulated_version: str | None,
     feature_gates: list[str] | None,
 ) -> None:
@@ -39,11 +48,21 @@ def serve(
     long_running("apiserver")
     names = () if _is_wildcard(address) else (address,)
     try:
+        if sync and data_dir is None:
+            raise InputError("--sync", "there is nothing to flush without --data-dir")
         version = emulated(emulated_version, feature_gates)
         settings = Settings(
-            data_dir, authorization, names, watch_history, event_ttl_seconds=event_ttl, version=version
+            data_dir,
+            authorization,
+            names,
+            watch_history,
+            event_ttl_seconds=event_ttl,
+            version=version,
+            is_synced=sync,
         )
-        uvloop.run(_run(settings, address, port, kubeconfig, max_connections))
+        limits = InFlightLimits(max_requests_inflight, max_mutating_requests_inflight)
+        with nullcontext() if audit_log_path is None else closing(AuditLog(audit_log_path)) as audit_log:
+            uvloop.run(_run(settings, address, port, kubeconfig, max_connections, limits, audit_log))
     except (InputError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage apiserver: {error}", err=True)
         raise typer.Exit(1) from None
@@ -56,7 +75,15 @@ def _is_wildcard(address: str) -> bool:
         return False
 
 
-async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, max_connections: int) -> None:
+async def _run(
+    settings: Settings,
+    address: str,
+    port: int,
+    kubeconfig: Path,
+    max_connections: int,
+    limits: InFlightLimits,
+    audit_log: AuditLog | None,
+) -> None:
     with listen(address, port) as listener:
         embedded = EmbeddedServer(settings)
         try:
@@ -64,7 +91,8 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, ma
             write_admin_kubeconfig(kubeconfig, url, embedded)
             advertise(embedded, listener)
             context = embedded.certificate.ssl_context()
-            server = HttpServer(embedded.api, context, max_connections=max_connections)
+            served = _served(embedded, audit_log)
+            server = HttpServer(served, context, max_connections=max_connections, limits=limits)
             on_termination(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()
@@ -75,3 +103,9 @@ async def _run(settings: Settings, address: str, port: int, kubeconfig: Path, ma
             await serving
         finally:
             embedded.close()
+
+
+def _served(embedded: EmbeddedServer, audit_log: AuditLog | None) -> ApiServer | AuditedServer:
+    if audit_log is None:
+        return embedded.api
+    return AuditedServer(embedded.api, embedded.authenticator.authenticate, LoopClock().utc_now, audit_log)

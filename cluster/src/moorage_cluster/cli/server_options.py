@@ -29,6 +29,23 @@ DataDirectory = Annotated[
 KubeconfigFile = Annotated[
     Path, typer.Option(help="Where to write the kubeconfig, with the token that lets you in.")
 ]
+MaxReadsInFlight = Annotated[
+    int,
+    typer.Option(
+        "--max-requests-inflight",
+        help="The most requests that read in flight; others are refused with 429. Watches are exempt. 0: no "
+        "limit.",
+        min=0,
+    ),
+]
+MaxWritesInFlight = Annotated[
+    int,
+    typer.Option(
+        "--max-mutating-requests-inflight",
+        help="The most requests that write in flight; others are refused with 429. 0: no limit.",
+        min=0,
+    ),
+]
 AuthorizationMode = Annotated[
     Authorization,
     typer.Option(help="RBAC: Roles and their bindings decide; AlwaysAllow: who has a token may do all."),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
-from moorage.http.limits import MAX_CONNECTIONS
+from moorage.http.limits import MAX_CONNECTIONS, MAX_READS, MAX_WRITES
 from moorage_cluster.cli.server_options import (
     DEFAULT_EVENT_TTL,
     DEFAULT_KUBECONFIG,
@@ -16,6 +17,8 @@ from moorage_cluster.cli.server_options import (
     DataDirectory,
     EventTtl,
     KubeconfigFile,
+    MaxReadsInFlight,
+    MaxWritesInFlight,
 )
 
 
@@ -27,6 +30,14 @@ def apiserver(
         str, typer.Option(help="The address to listen on; others than loopback let other hosts in.")
     ] = "127.0.0.1",
     data_dir: DataDirectory = None,
+    sync: Annotated[
+        bool,
+        typer.Option(
+            "--sync",
+            help="With --data-dir: flush each write to disk before it is answered. Writes then survive a "
+            "power failure, too, and are slower.",
+        ),
+    ] = False,
     kubeconfig: KubeconfigFile = DEFAULT_KUBECONFIG,
     authorization: AuthorizationMode = "AlwaysAllow",
     watch_history: Annotated[
@@ -39,7 +50,13 @@ def apiserver(
             min=1,
         ),
     ] = MAX_CONNECTIONS,
+    max_requests_inflight: MaxReadsInFlight = MAX_READS,
+    max_mutating_requests_inflight: MaxWritesInFlight = MAX_WRITES,
     event_ttl: EventTtl = DEFAULT_EVENT_TTL,
+    audit_log_path: Annotated[
+        Path | None,
+        typer.Option(help="Add a line for each request to this file: who asked for what, when, the result."),
+    ] = None,
     emulated_version: EmulatedVersion = None,
     feature_gates: FeatureGateFlags = None,
 ) -> None:
@@ -50,11 +67,15 @@ def apiserver(
         port=port,
         address=address,
         data_dir=data_dir,
+        sync=sync,
         kubeconfig=kubeconfig,
         authorization=authorization,
         watch_history=watch_history,
         max_connections=max_connections,
+        max_requests_inflight=max_requests_inflight,
+        max_mutating_requests_inflight=max_mutating_requests_inflight,
         event_ttl=event_ttl,
+        audit_log_path=audit_log_path,
         emulated_version=emulated_version,
         feature_gates=feature_gates,
     )
