@@ -7,7 +7,6 @@ of single fields, with the resourceVersion where another client's change must no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from moorage.api.base import Object
 from moorage.api.decode import convert
@@ -33,6 +32,7 @@ from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.http.errors import RequestError
 from moorage.klog import Logger, ObjectRef, kobj
 from moorage.scheduler.binder import Binder
+from moorage.scheduler.concurrent_work import run_concurrently
 from moorage.scheduler.encoding import plain
 from moorage.scheduler.pod_events import PodEventRecorder
 from moorage.scheduler.pod_status_writer import PodStatusWriter
@@ -107,15 +107,10 @@ class ApiEffects:
         """The last victim is evicted after all others: its deletion requeues the preemptor."""
         *others, last = eviction.victims
         if others:
-            await self._evict_concurrently(others, eviction)
+            await run_concurrently([self._evict_one(victim, eviction) for victim in others])
+            if not self._client.informs_at_once:
+                await asyncio.sleep(0)  # A server in this process sends its watch events in the next turn.
         await self._evict_one(last, eviction)
-
-    async def _evict_concurrently(self, victims: Sequence[Pod], eviction: EvictPods) -> None:
-        """Evict several pods; if that fails for some of them, the others are evicted nonetheless."""
-        evictions = (self._evict_one(victim, eviction) for victim in victims)
-        for result in await asyncio.gather(*evictions, return_exceptions=True):
-            if isinstance(result, BaseException):
-                raise result
 
     async def _evict_one(self, victim: Pod, eviction: EvictPods) -> None:
         """Evict a pod; one that is deleted already is no failure, one not bound yet is not deleted."""
@@ -147,12 +142,13 @@ class ApiEffects:
 
     def _stop(self, victim: Pod, eviction: EvictPods) -> bool:
         """Whether the binding of a pod was stopped: it waited for a permit, or for its volumes."""
-        waiting = self._waiting.get(victim.uid)
+        uid = victim.uid
+        waiting = self._waiting.get(uid)
         if waiting is not None:
             is_stopped = waiting.preempt(eviction.plugin, "preempted")
             message, key = "Preemptor preempted a waiting pod", "waitingPod"
         else:
-            is_stopped = self._pre_binding.stop(victim.uid, f"preempted by {eviction.plugin}")
+            is_stopped = self._pre_binding.stop(uid, f"preempted by {eviction.plugin}")
             message, key = "Preemptor rejected a pod in preBind", "podInPreBind"
         if is_stopped and log.v >= 2:
             values = {"preemptorType": eviction.preemptor_type, "preemptor": _preemptor(eviction)}

@@ -22,6 +22,7 @@ from moorage.framework.interface.pod_groups import (
 from moorage.framework.interface.status import Code, Status, unresolvable, unschedulable
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.units import PreemptionUnit, in_reprieve_order, units_of
+from moorage.plugins.default_preemption.victims import PotentialVictims
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming preemptor"
@@ -34,21 +35,34 @@ IsPreempted = Callable[[Pod], bool]
 
 
 async def preempt_for_group(
-    group: PodGroupInfo, dry_run: GroupDryRun, budgets: Budgets, is_preempted: IsPreempted, plugin: str
+    group: PodGroupInfo,
+    dry_run: GroupDryRun,
+    budgets: Budgets,
+    is_preempted: IsPreempted,
+    plugin: str,
+    choices: Sequence[PotentialVictims],
 ) -> PodGroupPostFilterResult:
-    """The victims of a group, or why there are none."""
+    """The victims of a group, or why there are none.
+
+    choices: the pods that may be evicted, the preferred ones first; each adds to those before.
+    """
     pods, nodes = list(group.all_pods()), dry_run.nodes()
     if _policy(group, dry_run.groups) == PREEMPT_NEVER:
         return PodGroupPostFilterResult(unschedulable(NEVER))
     if _is_ongoing(group, pods, nodes, dry_run.groups, is_preempted):
         nominated = {pod.uid: pod.status.nominated_node_name for pod in pods}
         return PodGroupPostFilterResult(Status(Code.SUCCESS, (ONGOING,)), nominated)
-    units = _lower_units(group, nodes, dry_run.groups)
-    if not units:
+    units: list[PreemptionUnit] = []
+    found = None
+    for more in _units_of_choices(choices, nodes, dry_run.groups):
+        for unit in more:
+            dry_run.remove(unit.pods)
+        units += more
+        found = await dry_run.schedule()
+        if found.status.code is Code.SUCCESS:
+            break
+    if found is None:
         return PodGroupPostFilterResult(unresolvable(NO_VICTIMS), is_evaluated=True)
-    for unit in units:
-        dry_run.remove(unit.pods)
-    found = await dry_run.schedule()
     if found.status.code is not Code.SUCCESS:
         return PodGroupPostFilterResult(found.status, is_evaluated=True)
     victims = _not_reprieved(units, found.assignments, dry_run, budgets)
@@ -93,12 +107,19 @@ def _is_ongoing(
     )
 
 
-def _lower_units(group: PodGroupInfo, nodes: Nodes, groups: PodGroups) -> list[PreemptionUnit]:
-    """All units of lower priority in the cluster."""
+def _units_of_choices(
+    choices: Sequence[PotentialVictims], nodes: Nodes, groups: PodGroups
+) -> list[list[PreemptionUnit]]:
+    """All units in the cluster that may be evicted: for each choice, those that are in none before it."""
     snapshot = nodes.snapshot
     infos = {info.pod.uid: info for row in range(len(snapshot)) for info in snapshot.pods_of(row).infos}
-    units = units_of(infos.values(), groups, infos.get)
-    return [unit for unit in units if unit.priority < group.priority]
+    units = list(units_of(infos.values(), groups, infos.get))
+    steps: list[list[PreemptionUnit]] = []
+    for potential in choices:
+        is_in = [potential.include_unit(unit.priority, unit.infos) for unit in units]
+        steps.append([unit for unit, included in zip(units, is_in, strict=True) if included])
+        units = [unit for unit, included in zip(units, is_in, strict=True) if not included]
+    return [step for step in steps if step]
 
 
 def _not_reprieved(

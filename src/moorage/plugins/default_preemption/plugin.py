@@ -23,6 +23,7 @@ from moorage.client import kinds
 from moorage.client.kinds import Kind
 from moorage.client.permissions import Permission
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_table import PodInfo
 from moorage.config.args import DefaultPreemptionArgs
 from moorage.framework.extenders.extenders import ExtenderError
 from moorage.framework.interface.cycle_state import CycleState, StateKey
@@ -48,7 +49,7 @@ from moorage.plugins.default_preemption.extenders import remaining_candidates
 from moorage.plugins.default_preemption.group_preemption import preempt_for_group
 from moorage.plugins.default_preemption.single_node import SingleNodeDryRun
 from moorage.plugins.default_preemption.unit_dry_run import UnitDryRun
-from moorage.plugins.default_preemption.victims import Victims, find_victims
+from moorage.plugins.default_preemption.victims import PotentialVictims, Victims, find_victims
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 STILL_TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -68,6 +69,8 @@ class DefaultPreemption:
     """Finds the best candidate node, and the victims on it."""
 
     name = "DefaultPreemption"
+    preempts = True
+    """Metrics of preemption are about plugins that have this, whatever their name."""
     watched_kinds: tuple[Kind, ...] = (kinds.POD_DISRUPTION_BUDGET,)
     write_permissions: Mapping[str, tuple[Permission, ...]] = {
         "post_filter": Permission.on(kinds.POD, "delete"),
@@ -111,18 +114,19 @@ class DefaultPreemption:
 
         With extenders that support preemption, the result is awaited.
         """
-        if reason := _not_eligible(pod, nodes, diagnosis):
+        choices = self._choices(pod, nodes, None, pod.priority)
+        if reason := _not_eligible(pod, nodes, diagnosis, choices):
             if log.v >= 5:
                 message = "Pod is not eligible for preemption"
                 log.info(5, message, logger=_LOGGER, pod=kobj(pod), reason=reason)
             return unschedulable(f"preemption: {reason}")
         helped = _helped(nodes, diagnosis)
-        dry_run = self._dry_run(cycle, pod, nodes)
-        if self._handle.pod_groups.has_scheduled:
-            budgets = self._budgets_of(nodes.objects)
-            dry_run = UnitDryRun(dry_run, cycle, pod, nodes.snapshot, self._handle, budgets, self._no_victims)
-        candidates = self._candidates(pod, dry_run, helped)
-        if not len(candidates):
+        for potential in choices:
+            dry_run = self._dry_run(cycle, pod, nodes, potential)
+            candidates = self._candidates(pod, dry_run, helped)
+            if len(candidates):
+                break
+        else:
             if log.v >= 2:
                 message = "No preemption candidate is found; preemption is not helpful for scheduling"
                 log.info(2, message, logger=_LOGGER, pod=kobj(pod))
@@ -135,17 +139,59 @@ class DefaultPreemption:
         violations = int(dry_run.stats.pdb_violations[best[0]])
         return self._prepare_candidate(pod, best.tolist(), dry_run.victims_on, nodes, violations)
 
-    def pod_group_post_filter(
-        self, cycle: CycleState, group: PodGroupInfo, dry_run: GroupDryRun
-    ) -> Awaitable[PodGroupPostFilterResult]:
-        """Nominate nodes for the members of a group and evict the pods in the way, or return why not."""
-        return self._make_room_for_group(group, dry_run)
+    def potential_victims(
+        self, pod: Pod, nodes: Nodes, group: PodGroupInfo | None
+    ) -> NDArray[np.bool_] | None:
+        """Which pods may be evicted for a pod, or for the group that it is one of; for derived plugins.
 
-    async def _make_room_for_group(
-        self, group: PodGroupInfo, dry_run: GroupDryRun
+        Returns one entry per row of `nodes.snapshot.pods`, of pods any of which may be evicted together with
+        all others; None: all pods of lower priority, for which results are cached.
+        """
+        return None
+
+    def victim_choices(
+        self, pod: Pod, nodes: Nodes, group: PodGroupInfo | None
+    ) -> Sequence[NDArray[np.bool_] | None]:
+        """Several answers of `potential_victims`, the preferred one first; for derived plugins.
+
+        The next is used only where those before make no room. For a group, each adds to those before.
+        """
+        return (self.potential_victims(pod, nodes, group),)
+
+    def evict(self, pod: Pod, row: int, victims: Sequence[PodInfo], nodes: Nodes) -> PostFilterResult:
+        """Nominate a pod to the node of a row, and evict pods for it, anywhere; for derived plugins."""
+        violations = sum(self.pdb_violations(victims, nodes))
+        pods = tuple(info.pod for info in victims)
+        return self._prepare_candidate(pod, [row], lambda row: pods, nodes, violations)
+
+    def pdb_violations(self, victims: Sequence[PodInfo], nodes: Nodes) -> Sequence[bool]:
+        """Which victims, the most important first, violate a PodDisruptionBudget; for derived plugins."""
+        return self._budgets_of(nodes.objects).pdb_violations_on_node(victims)
+
+    def priorities(self, nodes: Nodes) -> NDArray[np.int64]:
+        """The priority of each pod, by row; of members of a group, that of the group, if it has one."""
+        pods, groups = nodes.snapshot.pods, self._handle.pod_groups
+        priorities: NDArray[np.int64] = pods.priority.values
+        if groups.has_scheduled:
+            members = [pod for pod in groups.all_scheduled() if pod.uid in pods]
+            priorities = priorities.copy()
+            priorities[pods.rows_of(pod.uid for pod in members)] = [*map(groups.priority_of, members)]
+        return priorities
+
+    def _choices(
+        self, pod: Pod, nodes: Nodes, group: PodGroupInfo | None, priority: int
+    ) -> list[PotentialVictims]:
+        pods = nodes.snapshot.pods
+        return [PotentialVictims(priority, pods, each) for each in self.victim_choices(pod, nodes, group)]
+
+    async def pod_group_post_filter(
+        self, cycle: CycleState, group: PodGroupInfo, dry_run: GroupDryRun
     ) -> PodGroupPostFilterResult:
-        budgets = self._budgets_of(dry_run.nodes().objects)
-        result = await preempt_for_group(group, dry_run, budgets, _preempted, self.name)
+        """Nominate nodes for the members of a group and evict the pods in the way, or return why not."""
+        nodes = dry_run.nodes()
+        budgets = self._budgets_of(nodes.objects)
+        choices = self._choices(next(iter(group.all_pods())), nodes, group, group.priority)
+        result = await preempt_for_group(group, dry_run, budgets, _preempted, self.name, choices)
         result = replace(result, status=_prefixed(result.status))
         if not result.effects:
             return result
@@ -197,11 +243,23 @@ class DefaultPreemption:
         share = nodes * self._args.min_candidate_nodes_percentage // 100
         return min(max(share, self._args.min_candidate_nodes_absolute), nodes)
 
-    def _dry_run(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> DryRun:
-        """The dry run, with cached results of the equivalence class if possible."""
+    def _dry_run(self, cycle: CycleState, pod: Pod, nodes: Nodes, potential: PotentialVictims) -> DryRun:
+        """The dry run, in units where groups run."""
+        dry_run = self._dry_run_of_pods(cycle, pod, nodes, potential)
+        if not self._handle.pod_groups.has_scheduled:
+            return dry_run
         budgets = self._budgets_of(nodes.objects)
-        select_victims_on_nodes = partial(self.select_victims_on_nodes, cycle, pod)
-        filters = self._handle.single_node_filters(cycle)
+        return UnitDryRun(
+            dry_run, cycle, pod, nodes.snapshot, self._handle, budgets, self._no_victims, potential
+        )
+
+    def _dry_run_of_pods(
+        self, cycle: CycleState, pod: Pod, nodes: Nodes, potential: PotentialVictims
+    ) -> DryRun:
+        """The dry run of single pods, with cached results of the equivalence class if possible."""
+        budgets = self._budgets_of(nodes.objects)
+        select_victims_on_nodes = partial(self.select_victims_on_nodes, cycle, pod, potential)
+        filters = None if potential.are_chosen else self._handle.single_node_filters(cycle)
         if filters is None or cycle.equivalence_class is None:
             return UncachedDryRun(nodes.snapshot, select_victims_on_nodes)
         memory = cycle.equivalence_class.read(self._kept)
@@ -223,13 +281,18 @@ class DefaultPreemption:
         return self._budgets
 
     def select_victims_on_nodes(
-        self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis
+        self,
+        cycle: CycleState,
+        pod: Pod,
+        potential: PotentialVictims,
+        nodes: Nodes,
+        diagnosis: Diagnosis,
     ) -> tuple[Victims, NDArray[np.bool_]]:
-        """The pods of lower priority on nodes, and which of them are victims.
+        """The pods on nodes that may be evicted, and which of them are victims.
 
         Nodes where preemption does not help have no victims; the reason is recorded in `diagnosis`.
         """
-        victims = find_victims(pod, nodes, self._budgets_of(nodes.objects))
+        victims = find_victims(potential, nodes, self._budgets_of(nodes.objects))
         having = victims.nodes_having()
         if not having.all():
             diagnosis.refuse(
@@ -309,14 +372,15 @@ def _prefixed(status: Status) -> Status:
     return Status(status.code, (f"pod group preemption: {status.message}",)) if status.message else status
 
 
-def _not_eligible(pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> str:
+def _not_eligible(pod: Pod, nodes: Nodes, diagnosis: Diagnosis, choices: Sequence[PotentialVictims]) -> str:
     """Why a pod may not preempt others now; empty if it may."""
     if pod.spec.preemption_policy == "Never":
         return NEVER
     row = nodes.snapshot.row_of.get(pod.status.nominated_node_name)
     if row is None or diagnosis.code_of(row) is Code.UNRESOLVABLE:
         return ""
-    leaving = (info.pod for info in nodes.snapshot.pods_of(row).infos if info.pod.priority < pod.priority)
+    infos = nodes.snapshot.pods_of(row).infos
+    leaving = (info.pod for info in infos if any(potential.include(info) for potential in choices))
     return STILL_TERMINATING if any(_preempted(other) for other in leaving) else ""
 
 

@@ -23,14 +23,14 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.dry_run import DryRun
 from moorage.plugins.default_preemption.units import PreemptionUnit, in_reprieve_order, units_of
-from moorage.plugins.default_preemption.victims import VictimStats
+from moorage.plugins.default_preemption.victims import PotentialVictims, VictimStats
 
 
 class UnitDryRun:
     """Selects units on nodes with pods of groups, and pods on all others.
 
-    plain: the dry run for nodes without groups. no_victims: the refusal of nodes without units of lower
-    priority.
+    plain: the dry run for nodes without groups. no_victims: the refusal of nodes without units that
+    may be evicted. potential: the pods that may be.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class UnitDryRun:
         handle: Handle,
         budgets: Budgets,
         no_victims: Refusal,
+        potential: PotentialVictims,
     ) -> None:
         self.stats = VictimStats(len(snapshot))
         self._plain = plain
@@ -51,6 +52,7 @@ class UnitDryRun:
         self._handle = handle
         self._budgets = budgets
         self._no_victims = no_victims
+        self._potential = potential
         self._grouped = _rows_with_groups(handle.pod_groups, snapshot)
         self._victims: dict[int, tuple[Pod, ...]] = {}
         self._refusals: dict[int, Refusal] = {}
@@ -66,7 +68,7 @@ class UnitDryRun:
 
     def _evaluate_one(self, row: int) -> None:
         units = units_of(self._snapshot.pods_of(row).infos, self._handle.pod_groups, self._info)
-        lower = [unit for unit in units if unit.priority < self._pod.priority]
+        lower = [unit for unit in units if self._potential.include_unit(unit.priority, unit.infos)]
         refusal = self._refusal(row, lower) if lower else self._no_victims
         if refusal is not None:
             self._refusals[row] = refusal

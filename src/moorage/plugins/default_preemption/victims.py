@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.api.pod import Pod
-from moorage.cluster.pod_table import NOT_STARTED
+from moorage.cluster.pod_table import NOT_STARTED, PodInfo, PodTable
 from moorage.framework.interface.hypothetical_pods import HypotheticalPods
 from moorage.framework.interface.nodes import Nodes
 from moorage.plugins.default_preemption.budgets import Budgets
@@ -74,13 +74,49 @@ class Victims:
         return tuple(infos[pod].pod for pod in here[order].tolist())
 
 
-def find_victims(pod: Pod, nodes: Nodes, budgets: Budgets) -> Victims:
-    """All pods of lower priority: PDB violators first, then by importance: the reprieve order."""
+class PotentialVictims:
+    """The pods that may be evicted: those of lower priority, or others that a plugin has chosen.
+
+    chosen: one entry per row of the snapshot's pod table; None: all pods of lower priority.
+    """
+
+    __slots__ = ("_chosen", "_pods", "_priority")
+
+    def __init__(self, priority: int, pods: PodTable, chosen: NDArray[np.bool_] | None = None) -> None:
+        self._priority = priority
+        self._pods = pods
+        self._chosen = chosen
+
+    @property
+    def are_chosen(self) -> bool:
+        """Whether a plugin has chosen them."""
+        return self._chosen is not None
+
+    def mask(self) -> NDArray[np.bool_]:
+        """Which pods these are, by row of the pod table."""
+        return self._pods.priority.values < self._priority if self._chosen is None else self._chosen
+
+    def include(self, info: PodInfo) -> bool:
+        """Whether a pod is one of them."""
+        if self._chosen is None:
+            return info.pod.priority < self._priority
+        return any(self._chosen[row] for row in self._pods.rows_of([info.pod.uid]))
+
+    def include_unit(self, priority: int, infos: Iterable[PodInfo]) -> bool:
+        """Whether pods that can only be evicted together are all among them.
+
+        priority: that of the pods as a whole.
+        """
+        return priority < self._priority if self._chosen is None else all(map(self.include, infos))
+
+
+def find_victims(potential: PotentialVictims, nodes: Nodes, budgets: Budgets) -> Victims:
+    """All pods that may be evicted: PDB violators first, then by importance: the reprieve order."""
     table = nodes.snapshot.pods
     place_of = np.full(len(nodes.snapshot), -1, np.intp)
     place_of[nodes.row_numbers()] = np.arange(len(nodes))
     places = place_of[table.node_rows]
-    pods = np.flatnonzero((places >= 0) & (table.priority.values < pod.priority))
+    pods = np.flatnonzero((places >= 0) & potential.mask())
     pods = pods[np.lexsort((*importance(nodes, pods), places[pods]))]
     violates = budgets.pdb_violations(nodes.snapshot, places[pods], pods)
     reprieve_order = np.lexsort((~violates, places[pods]))

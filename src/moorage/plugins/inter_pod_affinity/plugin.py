@@ -174,6 +174,8 @@ class InterPodAffinity:
         if memory is None:
             return False
         snapshot = nodes.snapshot
+        if not memory.has_terms and not _may_be_meant(pod, snapshot):
+            return True
         return memory.has_no_affinity_counts(pod, snapshot) and memory.has_no_affinity_scores(pod, snapshot)
 
     def pre_filter(self, cycle: CycleState, pod: Pod, nodes: Nodes) -> Status | None:
@@ -272,6 +274,7 @@ class _ClassState:
     """The cache of one equivalence class."""
 
     __slots__ = (
+        "__weakref__",
         "_affinity_counts",
         "_affinity_scores",
         "_has_required",
@@ -280,11 +283,13 @@ class _ClassState:
         "_no_affinity_counts_at",
         "_no_affinity_scores_at",
         "_resolves_by_name",
+        "has_terms",
         "terms",
     )
 
     def __init__(self, terms: PodTerms, resolves_by_name: bool) -> None:
         self.terms = terms
+        self.has_terms = bool(terms)
         self._resolves_by_name = resolves_by_name
         self._has_required = bool(terms.required or terms.required_anti)
         self._incoming_terms: IncomingTerms | None = None

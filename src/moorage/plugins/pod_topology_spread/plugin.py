@@ -233,7 +233,16 @@ class PodTopologySpread:
 class _ClassState:
     """The cache of one equivalence class."""
 
-    __slots__ = ("_hard_size", "_soft_size", "_spread", "_spread_scores", "hard", "is_named", "soft")
+    __slots__ = (
+        "__weakref__",
+        "_hard_size",
+        "_soft_size",
+        "_spread",
+        "_spread_scores",
+        "hard",
+        "is_named",
+        "soft",
+    )
 
     def __init__(self, hard: TemplateConstraints, soft: TemplateConstraints, *, is_named: bool) -> None:
         self.hard = hard

@@ -7,6 +7,7 @@ that no node has share one column of no domains.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar, cast
@@ -89,26 +90,34 @@ Shared = TypeVar("Shared", bound=SharedResults)
 class RecentResults:
     """The results by row of the most recently used equivalence classes.
 
-    Counts of a few pods are small, but results by row are not: classes that are used seldom have none.
+    Counts of a few pods are small, but results by row are not: classes that are used seldom have none. They
+    are freed with their class: where nodes are few, the limit on rows allows many more classes than are kept.
     """
 
     def __init__(self) -> None:
-        self._sizes: dict[ClassResults, int] = {}
+        self._sizes: dict[weakref.ref[ClassResults], int] = {}
         """The number of rows of each, the least recently used first."""
         self._last: ClassResults | None = None
+        self._last_size = 0
         self._size = 0
 
     def use(self, results: ClassResults, size: int) -> None:
         """Record a use of results, and release those that were not used for longest. size: as rows."""
-        if results is self._last and size == self._sizes.get(results):
+        if results is self._last and size == self._last_size:
             return
-        self._last = results
-        self._size += size - self._sizes.pop(results, 0)
-        self._sizes[results] = size
+        self._last, self._last_size = results, size
+        reference = weakref.ref(results, self._forget)
+        self._size += size - self._sizes.pop(reference, 0)
+        self._sizes[reference] = size
         while self._size > _MAX_RESULT_CELLS and len(self._sizes) > _MIN_RESULTS:
             oldest = next(iter(self._sizes))
             self._size -= self._sizes.pop(oldest)
-            oldest.release()
+            if (unused := oldest()) is not None:
+                unused.release()
+
+    def _forget(self, reference: weakref.ref[ClassResults]) -> None:
+        """Results were freed with their class."""
+        self._size -= self._sizes.pop(reference, 0)
 
 
 class IncrementalCounts:
