@@ -22,6 +22,9 @@ class Timer(Protocol):
 class Clock(Protocol):
     """Monotonic and wall time, and callbacks after a delay."""
 
+    is_virtual: bool
+    """Whether time passes without anything happening in the world: in simulations and tests."""
+
     def now(self) -> float:
         """Monotonic time, in seconds."""
 
@@ -34,6 +37,8 @@ class Clock(Protocol):
 
 class LoopClock:
     """The running event loop's clock."""
+
+    is_virtual = False
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,6 +73,8 @@ class VirtualClock:
 
     epoch: the wall time at 0 seconds.
     """
+
+    is_virtual = True
 
     def __init__(self, start_seconds: float = 0.0, epoch: datetime = _UNIX_EPOCH) -> None:
         self._now = start_seconds

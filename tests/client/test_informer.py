@@ -11,14 +11,24 @@ from random import Random
 import msgspec
 import pytest
 
+from moorage.api.base import Object
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
+from moorage.client.declared_kinds import declare_kind
 from moorage.client.informer import Informer
-from moorage.client.kinds import CONFIG_MAP, NODE
+from moorage.client.kinds import CONFIG_MAP, NODE, Kind
 from moorage.http.transport import Response, Stream
 from tests.client.faults import refusal
 from tests.client.harness import ClientHarness, RecordingInformer, in_harness, running, settled
-from tests.client.scripted import ALL_SENT, Changed, ScriptedTransport, scripted_object, watch_event, watched
+from tests.client.scripted import (
+    ALL_SENT,
+    Changed,
+    Pieces,
+    ScriptedTransport,
+    scripted_object,
+    watch_event,
+    watched,
+)
 
 # -- odd servers, by script
 
@@ -59,6 +69,34 @@ def test_pauses_grow_to_half_a_minute_and_no_two_clients_have_the_same() -> None
             assert 0.75 <= gaps[1] <= 1.85
             assert 29.75 <= max(gaps) <= 60.25
         assert found[0] != found[1]
+
+    in_harness(scenario)
+
+
+class _Widget(Object):
+    """A custom resource that a plugin reads."""
+
+
+_WIDGET = declare_kind("example.com/v1", "widgets", _Widget)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_synced"), [(_WIDGET, True), (CONFIG_MAP, False)], ids=lambda each: str(each)
+)
+def test_only_a_declared_kind_may_be_missing(kind: Kind, is_synced: bool) -> None:
+    async def scenario(harness: ClientHarness) -> None:
+        page = {"metadata": {"resourceVersion": "10"}, "items": [scripted_object("first", 9)]}
+        listed = Response(200, Pieces(msgspec.json.encode(page)))
+        transport = ScriptedTransport(harness.clock, [refusal(404), refusal(404), listed, watched()])
+        informer = Informer(Client(transport), kind, harness.clock, random=Random(1))
+        recorded = RecordingInformer(informer)
+        synced = asyncio.ensure_future(informer.synced())
+        async with running(recorded):
+            await settled()
+            assert (synced.done(), informer.objects) == (is_synced, {})
+            await harness.passes(60)
+        assert recorded.reported == [("ADDED", "first", 9)]
+        assert synced.done()
 
     in_harness(scenario)
 

@@ -82,6 +82,8 @@ async def waited(clock: Clock, seconds: float) -> None:
 class PausableClock:
     """A process's clock: while the process is suspended time goes on, but it notices nothing."""
 
+    is_virtual = True
+
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
         self._missed: list[Callable[[], None]] | None = None

@@ -378,6 +378,8 @@ def test_a_suspended_leader_does_not_lead_when_it_wakes_up() -> None:
         assert not one.leads
         one.clock.resume()
         assert not one.leads
+        assert one.election.is_former_leader  # Also before its own task has run.
+        assert not two.election.is_former_leader
         await settled()
         assert one.is_lost
         assert (await lease(harness))["holderIdentity"] == "b"

@@ -15,8 +15,10 @@ from moorage.client.rate_limit import RateLimitedTransport
 from moorage.client.retry import RetryingTransport
 from moorage.clock import VirtualClock
 from moorage.emulation.kubernetes_version import V1_36, V1_37, KubernetesVersion
+from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.http.errors import ConnectionFailed, NoAccess
 from moorage.http.transport import Request, Response
+from moorage.scheduler.framework_metrics import ProfilePluginMetrics
 from moorage.services.metric_table import HEALTH_METRICS, OWN_METRICS, metrics_of
 from moorage.services.metrics import PLUGIN_SAMPLE_SHARE, MetricOptions, Metrics
 from moorage.services.pod_resources import pod_resources_text
@@ -401,3 +403,35 @@ def test_each_waiting_pod_is_an_entity_of_the_queue() -> None:
     text = older.text()
     assert b"entities" not in text
     assert b'queue="incomplete"' not in text
+
+
+def test_plugins_have_counters_and_gauges_of_their_own() -> None:
+    metrics = Metrics()
+    first, second = (ProfilePluginMetrics(metrics, profile) for profile in ("one", "two"))
+    for each in (first, second):
+        each.counter("moorage_quota_refusals_total", "Refused pods.", ("quota",)).labels("a").inc()
+    used = first.gauge("moorage_quota_used", "Used.", ("quota",))
+    used.labels("a").set(3)
+    used.labels("b").set(4)
+    used.remove("b")
+    shown = metrics.text().decode()
+    assert 'moorage_quota_refusals_total{quota="a"} 2\n' in shown
+    assert 'moorage_quota_used{quota="a"} 3\n' in shown
+    assert 'quota="b"' not in shown
+    PluginMetrics().gauge("moorage_quota_used", "Used.", ("quota",)).labels("a").set(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        pytest.param("scheduler_pending_pods", (), id="kube-scheduler's"),
+        pytest.param("quota used", (), id="no name"),
+        pytest.param("moorage_quota", ("a-b",), id="no label"),
+        pytest.param("moorage_known", ("other",), id="other labels"),
+    ],
+)
+def test_a_metric_of_a_plugin_that_cannot_be_is_an_error(name: str, labels: tuple[str, ...]) -> None:
+    metrics = ProfilePluginMetrics(Metrics(), "default-scheduler")
+    metrics.gauge("moorage_known", "Known.", ("label",))
+    with pytest.raises(ValueError, match=name):
+        metrics.gauge(name, "Known.", labels)

@@ -8,6 +8,9 @@ repaired. A failure that a list would have as well (no connection, 401, 403, 429
 A watch that ends is resumed at the last resourceVersion; if that is too old (410), everything is listed
 again, and listeners are called for the differences only. Repeated events are ignored. Failures are retried
 with exponential, jittered backoff. So a listener receives every object's changes in order, and none twice.
+
+A kind that a plugin has declared may be one that the server does not have, or not yet: then there are no
+objects of it, and nothing waits for them.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import msgspec
 from moorage.api.manifests import Manifest
 from moorage.backoff import Backoff
 from moorage.client.client import Client
+from moorage.client.declared_kinds import is_declared
 from moorage.client.kinds import Kind
 from moorage.client.waiting import sleep as sleep  # Re-exported: users of an informer wait on its clock.
 from moorage.client.watch_events import (
@@ -144,12 +148,16 @@ class Informer(Generic[T]):
         """Returns when the first list is complete."""
         await self._synced.wait()
 
-    def relist_with(self, decode: Decode[T]) -> None:
-        """Decode in another way; `run` has to be restarted, and is synced again afterwards."""
-        self._decoder = _decoder(decode)
-        self._known = {key: _Known("", known.uid) for key, known in self._known.items()}
+    def relist(self) -> None:
+        """List everything again; `run` has to be restarted, and is synced again afterwards."""
         self._version = ""
         self._synced.clear()
+
+    def relist_with(self, decode: Decode[T]) -> None:
+        """As `relist`, and decode in another way."""
+        self._decoder = _decoder(decode)
+        self._known = {key: _Known("", known.uid) for key, known in self._known.items()}
+        self.relist()
 
     async def run(self) -> None:
         """Watch the kind until cancelled."""
@@ -164,10 +172,17 @@ class Informer(Generic[T]):
                 is_well = False
                 if isinstance(error, RequestError) and error.is_expired:
                     self._version = ""
+                self._note_missing_kind(error)
             if self._has_received:
                 self._backoff.reset()
             if not is_well:
                 await sleep(self._clock, self._backoff.next_seconds())
+
+    def _note_missing_kind(self, error: RequestError | ConnectionFailed) -> None:
+        """A declared kind that the server does not have has no objects, until it has it."""
+        is_missing = isinstance(error, RequestError) and error.is_not_found and is_declared(self.kind)
+        if is_missing and not self._synced.is_set():
+            self._replace({}, "")
 
     async def _list_and_watch(self) -> None:
         """Watch until the watch ends; list first, if there is no state or it is too old."""

@@ -16,6 +16,7 @@ from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.client import kinds
 from moorage.client.client import Client
+from moorage.client.declared_kinds import object_type
 from moorage.client.informer import Decode, Informer, Listener
 from moorage.client.kinds import Kind
 from moorage.clock import Clock
@@ -60,7 +61,9 @@ def decoder(kind: type[Object], *, keeps_whole: bool = False) -> Callable[[bytes
 def decoder_of(kind: Kind, *, keeps_whole: bool = False) -> Callable[[bytes], Object]:
     """A decoder of objects of a kind that scheduling reads, in the form in which it reads them."""
     if kind != kinds.COSCHEDULING_POD_GROUP:
-        return decoder(KINDS[kind.name], keeps_whole=keeps_whole)
+        known = object_type(kind)
+        assert known is not None, kind
+        return decoder(known, keeps_whole=keeps_whole)
     decode = decoder(CoschedulingPodGroup)
 
     def decoded(raw: bytes) -> Object:
@@ -86,6 +89,8 @@ class SchedulerInformers:
         keeps_whole: bool = False,
     ) -> None:
         frameworks = list(frameworks)
+        self._types: dict[Kind, type[Object]] = {}
+        """The types that objects are decoded as, by kind; other types than these have been declared since."""
         self._keeps_whole = keeps_whole
         self._has_labelled_groups = has_labelled_groups(frameworks)
         self._client = client
@@ -106,6 +111,17 @@ class SchedulerInformers:
         """All informers, in the order of listing: pods last."""
         self.add(frameworks)
         self.informers.append(self.pods)
+
+    def redeclared(self) -> list[Informer[Any]]:
+        """Decode kinds that plugins have declared again as they say now; returns the informers to restart."""
+        changed = []
+        for informer in self.informers:
+            declared = object_type(informer.kind)
+            if declared is not None and self._types.get(informer.kind, declared) is not declared:
+                self._types[informer.kind] = declared
+                informer.relist_with(self._decoder(informer.kind))
+                changed.append(informer)
+        return changed
 
     def add(self, frameworks: Iterable[Framework]) -> list[Informer[Any]]:
         """Add the kinds that other frameworks read; returns the new informers, for the caller to run."""
@@ -161,6 +177,8 @@ class SchedulerInformers:
         return dropped
 
     def _of(self, kind: Kind, listener: Listener[Object]) -> Informer[Object]:
+        if (known := object_type(kind)) is not None:
+            self._types[kind] = known
         informer: Informer[Object] = self._new_informer(
             self._client, kind, self._clock, decode=self._decoder(kind), random=self._random
         )

@@ -285,11 +285,20 @@ class LiveScheduler:
             pipelining=self._options.http_pipelining,
             gather_seconds=gather_seconds,
             observer=self._requests,
+            before_writing=self._check_lease if self._election is not None else None,
         ) as client:
             yield client
         self._metrics.transports.inc(-1)
 
     # -- leading
+
+    def _check_lease(self) -> None:
+        """End the process if its lease has ended: before each write, as it may just have been resumed.
+
+        The election's thread may not have run yet since then.
+        """
+        if self._election is not None and self._election.is_former_leader:
+            _end_without_lease()
 
     @asynccontextmanager
     async def _election_client(self) -> AsyncIterator[Client]:

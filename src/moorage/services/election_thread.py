@@ -49,6 +49,11 @@ class ElectionThread:
         """Whether this process is the leader now."""
         return self._election is not None and self._election.is_leading
 
+    @property
+    def is_former_leader(self) -> bool:
+        """Whether this process was the leader, and its lease has ended."""
+        return self._election is not None and self._election.is_former_leader
+
     def check(self) -> str | None:
         """The problem, for a health check; None before there is an election."""
         return self._election.check() if self._election is not None else None

@@ -30,13 +30,13 @@ import msgspec
 from moorage.api.manifests import micro_timestamp
 from moorage.api.pod import DEFAULT_SCHEDULER
 from moorage.client.client import Client
+from moorage.client.waiting import within
 from moorage.clock import Clock
 from moorage.config import types as config_types
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.klog import Logger
 from moorage.services.leases import LeaseEvents, LeaseLock, Record
 from moorage.services.metrics import Metrics
-from moorage.services.timing import within
 
 log = Logger(__name__)
 
@@ -104,6 +104,11 @@ class LeaderElector:
     def is_leading(self) -> bool:
         """Whether this candidate is the leader now."""
         return self._has_started and self._clock.now() < self._leads_until
+
+    @property
+    def is_former_leader(self) -> bool:
+        """Whether this candidate has held the lease, and its time is over: it must not write any more."""
+        return float("-inf") < self._leads_until <= self._clock.now()
 
     @property
     def leader(self) -> str:

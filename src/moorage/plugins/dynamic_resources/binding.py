@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from moorage.api.decode import convert
 from moorage.api.devices import ResourceClaim, ResourceClaimStatus
 from moorage.api.pod import Pod, PodExtendedResourceClaimStatus
+from moorage.backoff import Backoff
+from moorage.client.kinds import RESOURCE_CLAIM
+from moorage.client.waiting import sleep
 from moorage.framework.interface.effects import (
     CreateClaim,
     DeleteClaim,
@@ -16,8 +22,9 @@ from moorage.framework.interface.effects import (
     WriteClaimStatus,
     WriteExtendedResourceStatus,
 )
+from moorage.framework.interface.events import Action, Resource
 from moorage.framework.interface.handle import Handle
-from moorage.plugins.dynamic_resources.clocks import date
+from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.plugins.dynamic_resources.extended_resources import NOT_STORED, NodeClaim, new_claim, to_store
 from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
 from moorage.plugins.dynamic_resources.pod_claims import (
@@ -31,6 +38,9 @@ from moorage.plugins.dynamic_resources.pod_claims import (
     unreserved,
 )
 from moorage.plugins.dynamic_resources.pod_devices import PodDevices
+
+_INITIAL_BACKOFF_SECONDS: Final = 0.5
+_MAX_BACKOFF_SECONDS: Final = 10.0
 
 
 class BindingError(Exception):
@@ -90,9 +100,14 @@ class ClaimBinder:
         claim = self._latest(state.claims[place])
         status = self._status(state, place, claim, pod)
         written = protected(claim)
-        stored = await self._handle.effects.perform(WriteClaimStatus(written, status))
+        # Cancelled or not, a write that has begun goes on: what became of it must be known.
+        state.writes[place] = asyncio.ensure_future(
+            self._handle.effects.perform(WriteClaimStatus(written, status))
+        )
+        stored = await asyncio.shield(state.writes[place])
         answer = stored if isinstance(stored, ResourceClaim) else replace(written, status=status)
         state.claims[place] = answer
+        del state.writes[place]
         if place in state.in_flight_uids:
             self._show(answer)
             self._in_flight.mark_written(state.in_flight_uids[place], answer)
@@ -128,7 +143,7 @@ class ClaimBinder:
         if given is None:
             raise BindingError(f"claim {claim.key} got deallocated elsewhere in the meantime")
         if given.allocation_timestamp is None:
-            given = replace(given, allocation_timestamp=date(self._handle.clock))
+            given = replace(given, allocation_timestamp=self._handle.clock.utc_now())
         return reserved(pod, claim.status, given)
 
     def _show(self, claim: ResourceClaim) -> None:
@@ -151,7 +166,7 @@ class ClaimBinder:
                 return False  # the watch event of the write has not arrived yet
             state.claims[place] = shown
             if not ready(shown):
-                if overdue(shown, self._timeout_seconds, date(self._handle.clock)):
+                if overdue(shown, self._timeout_seconds, self._handle.clock.utc_now()):
                     raise BindingTimeoutError(f"device binding timeout: claim={shown.name}")
                 return False
         return True
@@ -162,7 +177,10 @@ class ClaimBinder:
         """Drop in-flight allocations, and revert what was written already; idempotent."""
         state.allocations.clear()
         for place, claim in enumerate(state.claims):
-            uid = state.in_flight_uids.pop(place, None)
+            uid, write = state.in_flight_uids.pop(place, None), state.writes.pop(place, None)
+            if write is not None and not _is_refused(write):
+                self._run(self._revert_write(write, claim, pod, uid))
+                continue
             if uid is not None:
                 self._in_flight.cancel(uid)
             if state.is_extended(place):
@@ -176,16 +194,56 @@ class ClaimBinder:
                 state.claims[place] = replace(written, status=status)
                 self._start(WriteClaimStatus(written, status), None)
 
+    async def _revert_write(
+        self, write: asyncio.Future[Any], claim: ResourceClaim, pod: Pod, uid: str | None
+    ) -> None:
+        """Revert a write for which the pod no longer waits, or whose answer was lost.
+
+        Until it is known whether it took effect, the devices count as allocated.
+        """
+        await asyncio.wait((write,))
+        stored = None if _is_refused(write) else await self._read(claim)
+        if stored is None or not reserved_for(pod, stored):
+            if uid is not None:
+                self._in_flight.cancel(uid)
+                # The devices are free, of which no event of the API server tells.
+                self._handle.announce(Resource.RESOURCE_SLICE, Action.UPDATE)
+            return
+        if uid is not None:
+            self._in_flight.mark_written(uid, stored)
+        await self._attempt(WriteClaimStatus(stored, unreserved(pod, stored.status)), None)
+
+    async def _read(self, claim: ResourceClaim) -> ResourceClaim | None:
+        """A claim as the API server has it; None if it is gone. Asks until there is an answer."""
+        backoff = Backoff(_INITIAL_BACKOFF_SECONDS, _MAX_BACKOFF_SECONDS, self._handle.random)
+        while True:
+            try:
+                stored = await self._handle.client.get(RESOURCE_CLAIM, claim.namespace, claim.name)
+            except RequestError as error:
+                if error.is_not_found:
+                    return None
+            except ConnectionFailed:
+                pass
+            else:
+                latest = convert(stored, ResourceClaim)
+                return latest if latest.metadata.uid == claim.metadata.uid else None
+            await sleep(self._handle.clock, backoff.next_seconds())
+
     def _start(self, effect: Effect, in_flight_uid: str | None) -> None:
         """Write in the background: any failure is repaired in the pod's next attempt.
 
-        gone: the in-flight allocation that ends when it is done.
+        in_flight_uid: the in-flight allocation that ends when it is done.
         """
+        self._run(self._attempt(effect, in_flight_uid))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something in the background; in a dry run, which writes nothing, not at all."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # a dry run: nothing is written
-        task = loop.create_task(self._attempt(effect, in_flight_uid))
+            work.close()
+            return
+        task = loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -194,3 +252,10 @@ class ClaimBinder:
             await self._handle.effects.perform(effect)
             if in_flight_uid is not None:
                 self._in_flight.drop(in_flight_uid)
+
+
+def _is_refused(write: asyncio.Future[Any]) -> bool:
+    """Whether it is known that a write took no effect: it has failed, and not because its answer was lost."""
+    if not write.done() or write.cancelled():
+        return False
+    return write.exception() is not None and not isinstance(write.exception(), ConnectionFailed)

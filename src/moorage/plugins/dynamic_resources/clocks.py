@@ -1,24 +1,16 @@
-"""The two clocks of DynamicResources: seconds for limits on searches, the time of day for timestamps."""
+"""Time limits of searches for devices."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 
 from moorage.clock import Clock, LoopClock
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def seconds(clock: Clock) -> float:
     """Seconds, also where no event loop is running: the loop's clock is the machine's."""
     return time.monotonic() if isinstance(clock, LoopClock) else clock.now()
-
-
-def date(clock: Clock) -> datetime:
-    """The time of day; for a virtual clock its zero is the beginning of 1970."""
-    return datetime.now(UTC) if isinstance(clock, LoopClock) else _EPOCH + timedelta(seconds=clock.now())
 
 
 def deadline(clock: Clock, limit_seconds: float) -> Callable[[], bool]:

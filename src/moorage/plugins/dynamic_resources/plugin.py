@@ -49,7 +49,7 @@ from moorage.framework.interface.status import SKIP, Code, PluginError, Status, 
 from moorage.framework.runtime.go_arithmetic import proportional
 from moorage.plugins.dynamic_resources.allocation_plans import Groups
 from moorage.plugins.dynamic_resources.binding import BindingError, ClaimBinder
-from moorage.plugins.dynamic_resources.clocks import date, deadline
+from moorage.plugins.dynamic_resources.clocks import deadline
 from moorage.plugins.dynamic_resources.device_totals import DEVICE_KINDS
 from moorage.plugins.dynamic_resources.extended_resources import (
     NOT_STORED,
@@ -330,7 +330,7 @@ class DynamicResources:
     def _failed(self, claim: ResourceClaim) -> bool:
         """Whether an allocated claim's devices will not get ready, or have timed out."""
         try:
-            return not ready(claim) and overdue(claim, self._binding_seconds, date(self._handle.clock))
+            return not ready(claim) and overdue(claim, self._binding_seconds, self._handle.clock.utc_now())
         except BindingFailedError:
             return True
 

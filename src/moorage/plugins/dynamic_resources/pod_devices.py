@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +70,8 @@ class PodDevices:
     """What was reserved, by place in `claims`."""
     in_flight_uids: dict[int, str] = field(default_factory=dict)
     """Under which id each claim is in flight, by place in `claims`."""
+    writes: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
+    """The writes of claims whose end is not noted in `claims`, by place there."""
     variants: Variants | None = None
     """The pod's requests on each node; made when nodes are first filtered."""
     outcomes: GroupOutcomes = field(default_factory=GroupOutcomes)
