@@ -26,6 +26,7 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.profiles import Profiles
 from moorage.plugins import default_registry
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
+from moorage.plugins.default_preemption.victims import PotentialVictims
 
 WARM_UP = 100
 UPDATES = 2000
@@ -87,10 +88,13 @@ def dry_runs(node_count: int) -> list[float]:
     assert isinstance(plugin, DefaultPreemption)
     preemptor = make_pod(-1, "2", priority=1000)
     everything, cycle = Nodes(cache.snapshot()), CycleState()
+    potential = PotentialVictims(preemptor.priority, everything.snapshot.pods)
     assert framework.pre_filter(cycle, preemptor, everything, Diagnosis(len(everything))) is not None
 
     def one() -> int:
-        _, removed = plugin.select_victims_on_nodes(cycle, preemptor, everything, Diagnosis(len(everything)))
+        _, removed = plugin.select_victims_on_nodes(
+            cycle, preemptor, potential, everything, Diagnosis(len(everything))
+        )
         return int(np.count_nonzero(removed))
 
     assert one() == 2 * node_count

@@ -112,6 +112,49 @@ def test_only_some_are_run(files: Files) -> None:
     assert names("--label", "-long") == ["Case/a"]
 
 
+PLUGIN = """
+class Widow:
+    name = "Widow"
+
+    def filter_node(self, cycle, pod, node):
+        return "no widow"
+"""
+
+
+def test_a_configuration_and_plugins_are_measured(files: Files, tmp_path: Path) -> None:
+    workload = str(files.case(NODES, MEASURED, workloads=[{"name": "tiny"}]))
+    (tmp_path / "widow.py").write_text(PLUGIN)
+    configuration = tmp_path / "scheduler.yaml"
+    without = {"multiPoint": {"disabled": [{"name": "Widow"}]}}
+    header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    profile = {"schedulerName": "default-scheduler", "plugins": without}
+    configuration.write_text(json.dumps({**header, "profiles": [profile]}))
+    plugin = ("--plugin", str(tmp_path / "widow.py"), "--timeout", "100ms")
+    refused = bench(workload, *plugin)
+    assert refused.exit_code == 1
+    assert "0 of 3 pods are scheduled" in refused.stderr
+    assert bench(workload, *plugin, "--config", str(configuration)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        pytest.param(("--config", "missing.yaml"), "missing.yaml: No such file", id="no file"),
+        pytest.param(("--plugin", "missing.py"), "missing.py: No such file", id="no plugin"),
+        pytest.param(("--plugin", "{plugin}", "--kubeconfig", "k"), "its own configuration", id="cluster"),
+        pytest.param(("--plugin", "{plugin}", "--compare-with", "a=b"), "cannot have this", id="other"),
+    ],
+)
+def test_configurations_that_cannot_be_measured_are_errors(
+    config: str, tmp_path: Path, words: tuple[str, ...], reason: str
+) -> None:
+    (tmp_path / "widow.py").write_text(PLUGIN)
+    answer = bench(config, *(word.format(plugin=tmp_path / "widow.py") for word in words))
+    assert answer.exit_code == 1
+    assert reason in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
 UNSUPPORTED = {"DRAListTypeAttributes": True}
 
 

@@ -31,10 +31,9 @@ from moorage.client.kinds import (
     RESOURCE_CLAIM,
     Kind,
 )
-from moorage.client.waiting import sleep
+from moorage.client.waiting import sleep, within
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.services.timing import within
 
 _KNOWN: Final = {
     (each.api_version, each.name): each

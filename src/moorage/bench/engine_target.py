@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from moorage.api.base import Object, Struct
-from moorage.api.decode import KINDS
+from moorage.api.decode import kind_of
 from moorage.api.devices import ResourceClaimSpec
 from moorage.api.manifests import Manifest, utc_now
 from moorage.api.node import Node
@@ -26,11 +27,13 @@ from moorage.bench.pod_watch import PodWatch
 from moorage.bench.process_usage import ProcessUsage, forget_peak, own_usage
 from moorage.bench.target import PreparedObject, WorkloadFailed
 from moorage.client.client import Client
-from moorage.client.kinds import KINDS_BY_NAME, POD, Kind
+from moorage.client.declared_kinds import kind_of_object
+from moorage.client.kinds import POD, Kind
 from moorage.clock import Clock, LoopClock
 from moorage.config.load import default_config
 from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
+from moorage.framework.loading.plugin_discovery import find_plugins
 from moorage.framework.loading.registry import Registry
 from moorage.plugins import default_registry
 from moorage.plugins.node_declared_features import NodeDeclaredFeatures
@@ -57,12 +60,12 @@ class ResourceClaimTemplate(Object):
     spec: ClaimTemplateSpec = ClaimTemplateSpec()
 
 
-_STORED: Final[Mapping[str, type[Object]]] = {**KINDS, ResourceClaimTemplate.__name__: ResourceClaimTemplate}
-"""What is stored: the kinds that scheduling reads, and those that the controller of claims reads."""
+_FOR_CONTROLLER: Final[Mapping[str, type[Object]]] = {ResourceClaimTemplate.__name__: ResourceClaimTemplate}
+"""What is stored beside the kinds that scheduling and plugins read: what the controller of claims reads."""
 _SEED: Final = 1
 """Seed of the scheduler's random numbers, so that ties are broken in the same way in every run."""
-_decoder = cache(lambda name: decoder(_STORED[name]))
-"""The decoder of a kind's objects, as the scheduler's informers have it; not that of pods."""
+_decoder = cache(decoder)
+"""The decoder of a type of objects, as the scheduler's informers have it; not that of pods."""
 
 
 class _Stopwatch(MetricsObserver):
@@ -88,6 +91,7 @@ class EngineTarget:
         clock: Clock,
         features: int,
         version: KubernetesVersion = DEFAULT_VERSION,
+        plugins: Iterable[Path] = (),
     ) -> None:
         self.notes: list[str] = []
         self.concurrency = 1  # The store answers at once, and a turn of a task costs more than a write.
@@ -96,10 +100,11 @@ class EngineTarget:
         self._metrics = Metrics(Random(_SEED), version=version)
         self._stopwatch = _Stopwatch(self._metrics)
         self.client: Client = StoreClient(self._store)
+        found = find_plugins(config or default_config(version), _registry(features), plugins)
         self.scheduler = Scheduler(
             self.client,
-            config or default_config(version),
-            _registry(features),
+            found.config,
+            found.registry,
             clock,
             Random(_SEED),
             "bench",
@@ -130,17 +135,21 @@ class EngineTarget:
     async def prepared(self, manifest: Manifest) -> PreparedObject | None:
         """An object, decoded; None for a kind that scheduling does not read."""
         name = str(manifest.get("kind"))
-        if name not in _STORED:
+        stored = kind_of(manifest) or _FOR_CONTROLLER.get(name)
+        if stored is None:
             note = f"{name} objects are left out: scheduling does not read them"
             if note not in self.notes:
                 self.notes.append(note)
             return None
-        return PreparedObject(KINDS_BY_NAME[name], self._decoded(name, msgspec.json.encode(manifest)))
+        obj = self._decoded(stored, msgspec.json.encode(manifest))
+        kind = kind_of_object(obj)
+        assert kind is not None, obj
+        return PreparedObject(kind, obj)
 
-    def _decoded(self, kind: str, raw: bytes) -> Object:
+    def _decoded(self, type: type[Object], raw: bytes) -> Object:
         """An object, decoded as by the scheduler's informers: pods with equal specs share one."""
-        if kind != POD.name:
-            return _decoder(kind)(raw)
+        if type is not Pod:
+            return _decoder(type)(raw)
         return self._pod_decoder.decode(self._pod_decoder.head(raw), raw)
 
     async def create(self, prepared: PreparedObject, namespace: str) -> str:
@@ -213,7 +222,7 @@ def _registry(features: int) -> Registry:
         return frozenset() if pod.spec.resources is None else names
 
     plugin = NodeDeclaredFeatures
-    return Registry({**default_registry(), plugin.name: lambda: plugin(required)})
+    return default_registry().replacing(plugin.name, lambda: plugin(required))
 
 
 def _not_decoded(raw: bytes) -> Any:
@@ -227,14 +236,15 @@ async def engine_target(
     *,
     features: int = 0,
     version: KubernetesVersion = DEFAULT_VERSION,
+    plugins: Iterable[Path] = (),
 ) -> AsyncIterator[EngineTarget]:
     """A new cluster with a scheduler, for the duration of the context.
 
     features: number of declared features that pods with pod-level resources require.
-    version: the version of Kubernetes to emulate.
+    version: the version of Kubernetes to emulate. plugins: files with plugins.
     """
     forget_peak()
-    target = EngineTarget(config, clock or LoopClock(), features, version)
+    target = EngineTarget(config, clock or LoopClock(), features, version, plugins)
     tasks: set[asyncio.Task[None]] = set()
     try:
         await target.begin(tasks)

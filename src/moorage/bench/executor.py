@@ -39,10 +39,9 @@ from moorage.bench.results import WorkloadResult
 from moorage.bench.target import PreparedObject, Target, WorkloadFailed
 from moorage.bench.workload_files import PlannedWorkload
 from moorage.client.kinds import POD, POD_GROUP
-from moorage.client.waiting import sleep
+from moorage.client.waiting import sleep, within
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.services.timing import within
 
 T = TypeVar("T")
 

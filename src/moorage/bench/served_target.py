@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from moorage.bench.target import WorkloadFailed
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
-from moorage.client.waiting import sleep
+from moorage.client.waiting import sleep, within
 from moorage.clock import Clock
 from moorage.config.load import default_config, dump_yaml, to_manifest
 from moorage.config.types import SchedulerConfiguration
@@ -28,7 +28,6 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVers
 from moorage.http.client_tls import client_context
 from moorage.http.client_transport import Endpoint
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.services.timing import within
 
 _REQUESTS_PER_SECOND: Final = 5000
 """Client rate limit of the scheduler, in requests per second, as in scheduler_perf."""
@@ -67,9 +66,16 @@ class ServedTarget(ClusterTarget):
 
 @asynccontextmanager
 async def served_target(
-    config: SchedulerConfiguration | None, clock: Clock, version: KubernetesVersion = DEFAULT_VERSION
+    config: SchedulerConfiguration | None,
+    clock: Clock,
+    version: KubernetesVersion = DEFAULT_VERSION,
+    plugins: Iterable[Path] = (),
 ) -> AsyncIterator[ServedTarget]:
-    """A new cluster: server and scheduler in processes that end with the context."""
+    """A new cluster: server and scheduler in processes that end with the context.
+
+    plugins: files with plugins.
+    """
+    flags = ["--http-pipelining", *(f"--plugin={file.absolute()}" for file in plugins)]
     with TemporaryDirectory(prefix="moorage-bench-") as folder:
         place = Path(folder)
         kubeconfig = place / "kubeconfig"
@@ -83,10 +89,9 @@ async def served_target(
                 running = [asyncio.create_task(each) for each in (target.informer.run(), claims.run())]
                 try:
                     await target.informer.synced()
-                    async with scheduler_process(place, kubeconfig, config, access, clock, version) as (
-                        pid,
-                        metrics,
-                    ):
+                    async with scheduler_process(
+                        place, kubeconfig, config, access, clock, version, flags
+                    ) as (pid, metrics):
                         target.scheduled_by(pid, metrics)
                         yield target
                 finally:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -30,11 +31,17 @@ from moorage.bench.workload_files import PlannedWorkload, read_workloads, worklo
 from moorage.bench.workload_selection import select
 from moorage.cli.commands.bench import COMPARED_ROUNDS
 from moorage.cli.garbage_collection import long_running
+from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import emulated
 from moorage.client.connect import connected
 from moorage.client.credentials import Access, find_access
 from moorage.clock import LoopClock
 from moorage.config.duration import Duration
+from moorage.config.load import default_config, load_config
+from moorage.config.problems import ConfigError
+from moorage.config.types import SchedulerConfiguration
+from moorage.emulation.kubernetes_version import KubernetesVersion
+from moorage.framework.loading.registry import RegistryError
 from moorage.http.errors import KubeconfigError
 from moorage.laptop_cluster import is_installed, missing
 
@@ -60,6 +67,8 @@ def measure(
     label: list[str] | None,
     rounds: int | None,
     compare_with: str,
+    config: Path | None,
+    plugins: list[Path],
     as_json: bool,
     output: Path | None,
     profile: Path | None,
@@ -71,13 +80,20 @@ def measure(
     try:
         if http and not is_installed():
             _end(missing("moorage bench --http"))
-        mode, open_target = _mode(engine, http, kubeconfig)
+        if kubeconfig is not None and (config is not None or plugins):
+            raise InputError("--kubeconfig", "the cluster's scheduler has its own configuration and plugins")
+        mode, open_target = _mode(engine, http, kubeconfig, plugins)
         if profile is not None and mode != "engine":
             raise InputError("--profile", "only what runs in this process can be looked at: use --engine")
         looking = None if profile is None else CpuProfile(profile)
         old = None if compare is None else read_report(compare)
         version = emulated(emulated_version, feature_gates)
+        configured = _configuration(config, plugins, version)
+        if configured is not None and compare_with:
+            raise InputError("--compare-with", "the other scheduler cannot have this --config or --plugin")
         planned = [each for file in workload_files(files) for each in read_workloads(file, version)]
+        if configured is not None:
+            planned = [replace(each, config=each.config or configured) for each in planned]
         chosen = select(planned, only or [], label or [])
         reference = _reference(compare_with, chosen)
         report = new_report(mode, "" if reference is None else reference.name)
@@ -99,7 +115,7 @@ def measure(
             report.compared = comparisons(old, report)
         if output is not None:
             write_report(output, report)
-    except (InputError, KubeconfigError) as error:
+    except (InputError, ConfigError, KubeconfigError, RegistryError) as error:
         _fail(str(error))
     _show(report, old, as_json)
     if stopped_by is not None:
@@ -107,6 +123,17 @@ def measure(
         typer.echo(f"moorage bench: interrupted by {stopped_by.name}: {measured}", err=True)
         raise typer.Exit(_SIGNALLED + stopped_by)
     raise typer.Exit(_WRONG if report.failed else 0)
+
+
+def _configuration(
+    file: Path | None, plugins: list[Path], version: KubernetesVersion
+) -> SchedulerConfiguration | None:
+    """The configuration of workloads that bring none, checked with its plugins; None: the default one."""
+    if file is None and not plugins:
+        return None
+    config = default_config(version) if file is None else load_config(file, version)
+    with_plugins(config, plugins)
+    return config
 
 
 def _reference(option: str, workloads: list[PlannedWorkload]) -> SchedulerPerf | None:
@@ -140,15 +167,18 @@ def _end(line: str) -> NoReturn:
     raise typer.Exit(_WRONG)
 
 
-def _mode(engine: bool, http: bool, kubeconfig: Path | None) -> tuple[str, OpenTarget]:
+def _mode(engine: bool, http: bool, kubeconfig: Path | None, plugins: list[Path]) -> tuple[str, OpenTarget]:
     """The name of the mode, and how to open its clusters."""
     if engine + http + (kubeconfig is not None) > 1:
         raise InputError("", "--engine, --http and --kubeconfig: give one of them")
     if http:
-        return "http", lambda workload: served_target(workload.config, LoopClock(), workload.version)
+        return "http", lambda workload: served_target(workload.config, LoopClock(), workload.version, plugins)
     if kubeconfig is None:
         return "engine", lambda workload: engine_target(
-            workload.config, features=workload.declared_features, version=workload.version
+            workload.config,
+            features=workload.declared_features,
+            version=workload.version,
+            plugins=plugins,
         )
     find_access(kubeconfig)  # Reports errors in it before anything is run.
 

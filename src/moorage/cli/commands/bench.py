@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from moorage.cli.durations import duration
+from moorage.cli.plugin_options import PluginFiles
 from moorage.cli.version_options import EmulatedVersion, FeatureGateFlags
 from moorage.config.duration import Duration
 
@@ -39,6 +40,9 @@ _COMPARE_WITH = typer.Option(
     help="Run every workload with a scheduler_perf test binary, too, in turn with this scheduler, and print"
     " ratios: kube-scheduler=./scheduler_perf.test. Needs etcd in PATH.",
 )
+_CONFIG = typer.Option(
+    help="KubeSchedulerConfiguration for workloads that bring none, such as one with a plugin to be measured."
+)
 _ROUNDS = typer.Option(
     min=1,
     help=f"Run every workload this many times: median and spread. [default: 1; {COMPARED_ROUNDS} with"
@@ -62,6 +66,8 @@ def bench(
     label: Annotated[list[str] | None, _LABEL] = None,
     rounds: Annotated[int | None, _ROUNDS] = None,
     compare_with: Annotated[str, _COMPARE_WITH] = "",
+    config: Annotated[Path | None, _CONFIG] = None,
+    plugin: PluginFiles = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     output: Annotated[Path | None, _OUTPUT] = None,
     profile: Annotated[Path | None, _PROFILE] = None,
@@ -82,6 +88,8 @@ def bench(
         label=label,
         rounds=rounds,
         compare_with=compare_with,
+        config=config,
+        plugins=plugin or [],
         as_json=as_json,
         output=output,
         profile=profile,
