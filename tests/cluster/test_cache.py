@@ -241,6 +241,33 @@ def test_written_rows_are_reported_and_moved_ones_end_what_was_known() -> None:
     assert snapshot.changes.since(snapshot.changes.position) == []
 
 
+def test_rows_are_reported_whose_own_object_changed_if_its_kind_is_followed() -> None:
+    cache = Cache([make_node("a"), make_node("b"), make_namespace("b")])
+    log, nodes_log = cache.snapshot().changes, cache.snapshot().node_changes
+    before, nodes_before = log.position, nodes_log.position
+    cache.put(make_namespace("b", team="x"))
+    cache.snapshot()
+    assert log.since(before) == []
+    cache.snapshot().follow([Namespace])
+    for changed in (make_namespace("b", team="y"), make_namespace("elsewhere")):
+        cache.put(changed)
+        assert cache.snapshot().changes.since(before) == [1]
+    assert nodes_log.since(nodes_before) == [1]
+    cache.remove(make_namespace("b"))
+    assert cache.snapshot().changes.since(before) == [1]
+    assert cache.snapshot().load_changes.position == before + 2
+    for number in range(3000):
+        cache.put(make_namespace(f"n{number}"))
+    assert cache.snapshot().changes.since(before) is None
+
+
+def test_the_pods_on_a_node_are_listed_as_they_are_now() -> None:
+    cache = Cache([make_node("a"), make_pod("old", uid="old", on="a")])
+    cache.assume_pod(make_pod("new", uid="new"), "a")
+    assert [pod.name for pod in cache.pods_on("a")] == ["old", "new"]
+    assert cache.pods_on("elsewhere") == []
+
+
 def test_pods_forgotten_and_assumed_again_change_no_load() -> None:
     cache = Cache([make_node("a"), make_node("b"), make_pod("old", uid="old", on="a")])
     like = PodInfo(make_pod("x", requests={"cpu": "1"}))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.cluster import pod_table
 from moorage.cluster.columns import COLUMN_MAX, clipped, clipped_array
+from moorage.cluster.pod_column import PodColumn
 from moorage.cluster.pod_table import PodInfo, PodTable
 from tests.builders import make_pod
 
@@ -61,7 +63,7 @@ def test_removals_are_followed_before_there_are_too_many() -> None:
     for number in range(3, 20_000):
         table.remove(f"p{number - 3}")
         table.add(f"p{number}", 0, info_of(number))
-    assert table.priority._seen > table._written.position - 2 * pod_table._MAX_NEW
+    assert table.priority._seen > table.written.position - 2 * pod_table._MAX_NEW
     assert table.priority.values.tolist() == [info.pod.priority for info in table.infos]
 
 
@@ -88,3 +90,36 @@ def test_asking_for_thousands_of_resources_keeps_few_columns() -> None:
 @given(st.lists(st.integers(0, 1 << 70) | st.integers(COLUMN_MAX - 2, COLUMN_MAX + 2)))
 def test_many_amounts_are_clipped_like_one(amounts: list[int]) -> None:
     assert clipped_array(amounts).tolist() == [clipped(amount) for amount in amounts]
+
+
+def test_a_plugin_has_columns_of_its_own() -> None:
+    random, table = Random(2), PodTable(())
+    column = PodColumn(np.int64, lambda info: info.priority)
+    for number in range(9000):
+        table.add(f"p{number}", 0, info_of(number))
+        if number % 3 and random.random() < 0.9:
+            table.remove(f"p{number}")
+        if number in (10, 11, 4000):  # After that, more was removed than is remembered.
+            assert column.values(table).tolist() == [info.priority for info in table.infos]
+    assert column.values(table).tolist() == [info.priority for info in table.infos]
+
+
+def test_what_no_row_says_is_read_again_when_it_is_asked_for() -> None:
+    table = PodTable(())
+    for number in range(3):
+        table.add(f"p{number}", 0, info_of(number))
+    phases = PodColumn(np.int8, lambda info: info.pod.status.phase == "Running")
+    assert phases.values(table).tolist() == [0, 0, 0]
+    for number in range(2):
+        table.infos[number].pod = make_pod(f"p{number}", uid=f"p{number}", status={"phase": "Running"})
+    phases.renew(table, [1, 2])
+    assert phases.values(table).tolist() == [0, 1, 0]
+
+
+def test_a_column_is_that_of_the_table_that_it_is_asked_for() -> None:
+    column = PodColumn(np.int64, lambda info: info.priority)
+    one, other = PodTable(()), PodTable(())
+    one.add("p1", 0, info_of(1))
+    other.add("p2", 0, info_of(2))
+    other.add("p3", 0, info_of(3))
+    assert [column.values(table).tolist() for table in (one, other, one)] == [[1], [2, 3], [1]]

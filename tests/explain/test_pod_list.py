@@ -13,7 +13,7 @@ from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.cluster.pod_table import PodInfo
 from moorage.explain.cluster_reader import read_cluster
-from moorage.explain.pod_list import PodInfos, PodReader
+from moorage.explain.pod_list import PodInfos, PodListReader
 from moorage.http.transport import Request, Response
 from tests.builders import REQUIRED, Manifest, node, pod, pod_term
 
@@ -29,7 +29,7 @@ def copy_of(number: int, **fields: Any) -> Manifest:
 
 
 def read(*pods: Manifest) -> list[Pod]:
-    reader = PodReader()
+    reader = PodListReader()
     return list(reader.pods(reader.page(json.dumps({"items": pods}, separators=(",", ":")).encode())))
 
 

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from moorage.api.pod import PodStatus
 from moorage.queue import cluster_events as events
+from moorage.queue import equivalent_pods
 from moorage.queue.cluster_events import Action, ClusterEvent, Interest, Resource, on
 from moorage.queue.equivalence_key import equivalence_key
+from moorage.queue.equivalent_pods import equivalent_pods_key
+from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place
 from tests.builders import make_node, make_pod, owner
 from tests.queue.helpers import Case
@@ -49,6 +54,24 @@ TEMPLATES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 def test_pods_differ_in(one: dict[str, Any], other: dict[str, Any], same: bool) -> None:
     first, second = make_pod("p", uid="p", **one), make_pod("q", uid="q", **other)
     assert (equivalence_key(first) == equivalence_key(second)) is same
+
+
+@pytest.mark.parametrize(("one", "other"), [each[:2] for each in TEMPLATES.values()], ids=TEMPLATES.keys())
+def test_a_version_of_a_pod_is_keyed_by_what_it_is_now(one: dict[str, Any], other: dict[str, Any]) -> None:
+    queued = QueuedPod(make_pod("p", uid="p", **one), 0.0)
+    assert equivalent_pods_key(queued).template == equivalence_key(queued.pod)
+    queued.pod = replace(queued.pod, metadata=make_pod("p", uid="p", **other).metadata)
+    assert equivalent_pods_key(queued).template == equivalence_key(queued.pod)
+    queued.pod = make_pod("p", uid="p", **other)
+    assert equivalent_pods_key(queued).template == equivalence_key(queued.pod)
+
+
+def test_a_version_with_another_status_is_not_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    queued = QueuedPod(make_pod("p", uid="p", labels={"a": "b"}), 0.0)
+    template = equivalent_pods_key(queued).template
+    monkeypatch.delattr(equivalent_pods, "equivalence_key")
+    queued.pod = replace(queued.pod, status=PodStatus(nominated_node_name="n"))
+    assert equivalent_pods_key(queued).template is template
 
 
 def test_a_hint_that_looks_at_templates_is_asked_once_a_template() -> None:

@@ -12,14 +12,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.api.base import Object
-from moorage.api.decode import KINDS
 from moorage.api.persistent_volumes import SELECTED_NODE, is_bound
 from moorage.api.pod import Pod
 from moorage.api.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.client.declared_kinds import kind_of_object
 from moorage.client.kinds import (
     CSI_NODE,
     CSI_STORAGE_CAPACITY,
-    KINDS_BY_NAME,
     NODE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
@@ -157,7 +156,9 @@ class Stage:
 
     @staticmethod
     def _kind(obj: Object) -> Kind:
-        return KINDS_BY_NAME[next(name for name, kind in KINDS.items() if isinstance(obj, kind))]
+        kind = kind_of_object(obj)
+        assert kind is not None, obj
+        return kind
 
     async def settles(self) -> None:
         for _ in range(25):

@@ -23,13 +23,14 @@ from moorage.clock import VirtualClock
 from moorage.config.load import default_config, parse_config
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, V1_37, KubernetesVersion
 from moorage.framework.loading.registry import Registry
-from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
-from moorage.http.transport import Request, Response, Stream, Transport
+from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.transport import Request, Response, Transport
 from moorage.plugins import default_registry
 from moorage.scheduler.observers import Observer
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.extender_client import Connect
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
+from moorage_cluster.chaos.cuttable_watch import CuttableWatch
 from tests.logs import add_handler, remove_handler
 
 GROUP_GATES = {
@@ -50,7 +51,7 @@ class Line:
         """How often each pod was bound, by uid."""
         self.requests: list[tuple[str, str]] = []
         """What was asked for: method and path."""
-        self._watches: list[_Cuttable] = []
+        self._watches: list[CuttableWatch] = []
 
     def cut(self) -> None:
         """The server is gone, and so are all watches."""
@@ -67,30 +68,9 @@ class Line:
         if request.path.endswith("/binding") and response.status < 300:
             self.bound[msgspec.json.decode(request.body)["metadata"]["uid"]] += 1
         if not isinstance(response.body, bytes):
-            response.body = watch = _Cuttable(response.body)
+            response.body = watch = CuttableWatch(response.body)
             self._watches.append(watch)
         return response
-
-
-class _Cuttable(Stream):
-    """A watch that breaks when the line is cut."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._is_cut = False
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def cut(self) -> None:
-        self._is_cut = True
-        self._stream.close()
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._stream:
-            yield piece
-        if self._is_cut:
-            raise AnswerLost("connection reset")
 
 
 class _UnexpectedErrors(logging.Handler):

@@ -11,12 +11,13 @@ from moorage.api.base import ObjectMeta
 from moorage.api.devices import DeviceTaintRule
 from moorage.api.pod import Pod
 from moorage.client import kinds
+from moorage.client.declared_kinds import object_type
 from moorage.client.kinds import Kind
 from moorage.cluster.cache import Cache
 from moorage.framework.interface.cycle_state import CycleState
 from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS
 from moorage.queue.cluster_events import Action, ClusterEvent, Interest, Resource, on
-from moorage.scheduler.event_handlers import RESOURCES, EventHandlers
+from moorage.scheduler.event_handlers import EventHandlers, event_resource
 from moorage.scheduler.measured_events import time_events
 from moorage.scheduler.watched_kinds import WATCHED_BY_DEFAULT_PLUGINS, CustomObject, needed_kinds
 from moorage.services.metrics import Metrics
@@ -56,7 +57,8 @@ DEFINITIONS = Kind(
 def test_every_default_plugin_declares_the_kinds_of_its_events(plugin: Any) -> None:
     made = make_framework(plugin.name).plugins[plugin.name]
     named = {str(interest.event.resource) for interest in getattr(made, "events", tuple)()}
-    declared = {str(RESOURCES[kind.name]) for kind in plugin.watched_kinds if kind.name in RESOURCES}
+    types = (object_type(kind) for kind in plugin.watched_kinds)
+    declared = {event_resource(each) for each in types if each is not None}
     assert named <= {*ALWAYS_WATCHED, *declared}
 
 

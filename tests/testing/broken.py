@@ -298,6 +298,35 @@ class SortsByMixedKeys(Named):
         return queued.pod.name if queued.timestamp % 2 else queued.timestamp
 
 
+class HasSubQueues(Named):
+    def queue_sort(self, queued: Any) -> Any:
+        return queued.timestamp
+
+    def sub_queue(self, queued: Any) -> Any:
+        return queued.pod.name
+
+    def sub_queue_sort(self, sub_queue: Any, first: Any) -> Any:
+        return first.timestamp
+
+    def changed_sub_queues(self, firsts: Any, popped: Any, failed: bool) -> Any:
+        return ()
+
+
+class NamesSubQueuesByLists(HasSubQueues):
+    def sub_queue(self, queued: Any) -> Any:
+        return [queued.pod.name]
+
+
+class SortsSubQueuesByMixedKeys(HasSubQueues):
+    def sub_queue_sort(self, sub_queue: Any, first: Any) -> Any:
+        return sub_queue if first.timestamp % 2 else first.timestamp
+
+
+class ChangesOneSubQueue(HasSubQueues):
+    def changed_sub_queues(self, firsts: Any, popped: Any, failed: bool) -> Any:
+        return 1 if failed else None
+
+
 # same-alone
 
 

@@ -79,7 +79,12 @@ BREACHES: dict[str, dict[type[Any], str]] = {
         broken.NormalizesTooHigh: ", normalised; scores are 0 to 100",
         broken.NormalizesToFloats: "normalize_score returned scores of type float64",
     },
-    "queue-order": {broken.SortsByMixedKeys: "cannot be compared"},
+    "queue-order": {
+        broken.SortsByMixedKeys: "the keys of queue_sort cannot be compared",
+        broken.NamesSubQueuesByLists: "the sub-queues of sub_queue cannot be told apart",
+        broken.SortsSubQueuesByMixedKeys: "the keys of sub_queue_sort cannot be compared",
+        broken.ChangesOneSubQueue: "changed_sub_queues returned 1; return sub-queues, or None",
+    },
     "same-alone": {
         broken.RefusesTheFirst: "filter said of n",
         broken.ComparesNodes: "score said of n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -47,6 +47,39 @@ KINDS: dict[str, type[Object]] = {kind.__name__: kind for kinds in _GROUPS.value
 """Every kind that scheduling reads, by its name."""
 
 _GROUP_OF = {kind.__name__: group for group, kinds in _GROUPS.items() for kind in kinds}
+
+
+class DeclaredType(NamedTuple):
+    """The type of objects of a kind that a plugin has declared."""
+
+    type: type[Object]
+    namespaced: bool
+
+
+_DECLARED: dict[tuple[str, str], DeclaredType] = {}
+"""By group and name. There are as many as the loaded plugins declare."""
+
+
+def declare_type(group: str, declared: DeclaredType) -> None:
+    """Read objects of one more kind, which is named as its type, or read them as another type than before."""
+    _DECLARED[group, declared.type.__name__] = declared
+
+
+def type_named(group: str, name: str) -> type[Object] | None:
+    """The type of objects of a kind; None for one that scheduling does not read."""
+    declared = _DECLARED.get((group, name))
+    return KINDS.get(name) if declared is None else declared.type
+
+
+def all_types() -> tuple[type[Object], ...]:
+    """The types of all kinds that scheduling and the loaded plugins read."""
+    return (*KINDS.values(), *(declared.type for declared in _DECLARED.values()))
+
+
+def is_declared_cluster_wide(kind: type[Object]) -> bool:
+    """Whether a plugin has declared that objects of this type are in no namespace."""
+    return any(each.type is kind and not each.namespaced for each in _DECLARED.values())
+
 
 _AT = re.compile(r"^(?P<reason>.*?)(?: - at `(?:key in )?\$(?P<path>[^`]*)`)?$", re.DOTALL)
 
@@ -138,9 +171,13 @@ def decode_object(manifest: Any, where: str = "") -> Object | None:
 def kind_of(manifest: Any) -> type[Object] | None:
     """The kind of a manifest, or None for one that scheduling does not read."""
     name = manifest.get("kind") if isinstance(manifest, Mapping) else None
-    if not isinstance(name, str) or name not in KINDS or _group(manifest) not in (None, _GROUP_OF[name]):
+    if not isinstance(name, str):
         return None
-    return KINDS[name]
+    group = _group(manifest)
+    if name in KINDS and group in (None, _GROUP_OF[name]):
+        return KINDS[name]
+    declared = None if group is None else _DECLARED.get((group, name))
+    return None if declared is None else declared.type
 
 
 def _group(manifest: Mapping[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from moorage.api.decode import InputError, kind_of
+from moorage.api.decode import InputError, is_declared_cluster_wide, kind_of
 from moorage.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
 from moorage.api.node import Namespace, Node
 from moorage.api.storage import CSIDriver, CSINode, PersistentVolume, StorageClass, VolumeAttachment
@@ -126,7 +126,8 @@ def completed(manifest: Any, number: int, where: str) -> Any:
     if not meta.get("name") and not meta.get("generateName"):
         raise InputError(f"{where}: {kind.__name__}" if where else kind.__name__, "metadata.name: missing")
     name = meta.get("name") or f"{meta['generateName']}{number:05}"
-    place = {} if issubclass(kind, CLUSTER_WIDE) else {"namespace": meta.get("namespace") or "default"}
+    is_cluster_wide = issubclass(kind, CLUSTER_WIDE) or is_declared_cluster_wide(kind)
+    place = {} if is_cluster_wide else {"namespace": meta.get("namespace") or "default"}
     return {**manifest, "metadata": {**meta, "name": name, **place}}
 
 

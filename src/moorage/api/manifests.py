@@ -99,6 +99,11 @@ def micro_timestamp(moment: datetime) -> str:
     return f"{_second_text(since.days * _DAY_SECONDS + since.seconds)[:-1]}.{since.microseconds:06d}Z"
 
 
+def microseconds(moment: datetime) -> int:
+    """A time in microseconds since 1970, as columns have it."""
+    return round(moment.timestamp() * 1_000_000)
+
+
 def moment(text: str) -> datetime:
     """The time of a timestamp."""
     return datetime.fromisoformat(text)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from moorage.api.base import ResourceList
 from moorage.api.names import is_pod_level_resource, is_scalar_resource
 from moorage.api.pod import Container, ContainerStatus, Pod, PodStatus
-from moorage.api.quantity import NANO, Quantity, parse_quantity, round_up
+from moorage.api.quantity import NANO, Quantity, format_quantity, parse_quantity, round_up
 from moorage.api.remembered import IdentityCache
 
 CPU = "cpu"
@@ -181,8 +181,13 @@ def _largest(*lists: Mapping[str, int]) -> dict[str, int]:
 
 
 def whole_units(name: str, billionths: int) -> int:
-    """An amount in the unit scheduling counts in: milli-CPU for cpu, whole units for all else."""
+    """An amount in the unit of columns: milli-CPU for cpu, whole units for all else, rounded up."""
     return round_up(billionths, _MILLI if name == CPU else NANO)
+
+
+def format_amount(name: str, amount: int) -> str:
+    """An amount in whole units as a quantity: the inverse of `whole_units`."""
+    return format_quantity(amount * (_MILLI if name == CPU else NANO))
 
 
 def countable(name: str) -> bool:
@@ -191,7 +196,7 @@ def countable(name: str) -> bool:
 
 
 def resource_amounts(resources: ResourceList | Mapping[str, int]) -> dict[str, int]:
-    """Whole units by resource, for the resources that nodes are filled with."""
+    """Amounts in billionths in the unit of columns, for the resources that nodes are filled with."""
     return {name: whole_units(name, amount) for name, amount in resources.items() if countable(name)}
 
 

@@ -80,6 +80,7 @@ def _reports(
     seed: int,
 ) -> list[Report | GroupReport]:
     configuration = default_config(version) if config_file is None else load_config(config_file, version)
+    found = with_plugins(configuration, plugins)  # Before objects are read: plugins may declare their kinds.
     extenders = http_extenders(configuration.extenders, LoopClock())
     keeps_whole = extenders.want_whole_objects
     manifests = [located for file in cluster for located in load_manifests(file)]
@@ -93,7 +94,6 @@ def _reports(
     objects += [item for item in asked if not isinstance(item, Pod)]
     for line in not_honoured(pods, objects, version):
         typer.echo(f"warning: {line}", err=True)
-    found = with_plugins(configuration, plugins)
     simulated = SimulatedCluster(objects, *found, seed, extenders, version)
     return list(_in_order(simulated, pods, objects, seed))
 

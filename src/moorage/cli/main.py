@@ -36,6 +36,10 @@ COMMANDS: Final = {
         "moorage.cli.commands.bench:bench",
         "Measure the scheduler with workloads in the format of Kubernetes' scheduler_perf.",
     ),
+    "chaos": (
+        "moorage_cluster.cli.commands.chaos:app",
+        "Try to break the scheduler: thousands of short runs in which everything fails.",
+    ),
     "compare": (
         "moorage.cli.commands.compare:compare",
         "Compare configurations on the same workload: who waits longer, and which plugin moved which pod.",
@@ -79,6 +83,10 @@ COMMANDS: Final = {
     "simulate": (
         "moorage.cli.commands.simulate:simulate",
         "Simulate a workload on a cluster, in virtual time, with the production scheduler.",
+    ),
+    "soak": (
+        "moorage_cluster.cli.commands.soak:soak",
+        "Create and delete workloads of all kinds for hours, and find out what grows.",
     ),
     "sweep": (
         "moorage.cli.commands.sweep:sweep",

@@ -29,7 +29,7 @@ from moorage.manifests.installation import (
 )
 from moorage.manifests.objects import RBAC, new_object
 from moorage.manifests.permissions import cluster_permissions, rules, shadow_permissions
-from moorage.scheduler.watched_kinds import needed_kinds
+from moorage.scheduler.watched_kinds import read_kinds
 
 _WRONG = 1
 """Exit status: the input is wrong."""
@@ -91,7 +91,7 @@ def print_manifests(
 
 def _reader(installation: Installation, profiles: Iterable[Framework]) -> Manifest:
     """The role of those who explain pods: what the profiles' plugins read, and no more."""
-    allowed = rules(needed_permissions(needed_kinds(profiles)))
+    allowed = rules(needed_permissions(read_kinds(profiles)))
     return new_object(
         f"{RBAC}/v1", "ClusterRole", f"{installation.name}-reader", "", installation, rules=allowed
     )

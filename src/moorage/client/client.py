@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -63,6 +63,9 @@ def _says_success(body: bytes) -> bool:
 
 class Client:
     """A client of one API server; `token` is sent with every request."""
+
+    informs_at_once: ClassVar[bool] = False
+    """Whether informers have been told of a write when it returns."""
 
     def __init__(self, transport: Transport, token: str = "", user_agent: str = "moorage") -> None:
         self._transport = transport

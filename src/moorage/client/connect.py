@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -31,11 +31,13 @@ async def connected(
     gather_seconds: float = 0.0,
     observer: RequestObserver | None = None,
     retries: bool = True,
+    before_writing: Callable[[], None] | None = None,
 ) -> AsyncIterator[Client]:
     """A client for the duration of the context; `qps` of 0 or less: no rate limit.
 
     Each retry counts against the rate limit like any request. With `pipelining`, writes share connections,
-    and wait up to `gather_seconds` for others while there are many.
+    and wait up to `gather_seconds` for others while there are many. `before_writing` is called
+    immediately before requests with a body leave.
     """
     clock = clock or LoopClock()
     async with HttpTransport(
@@ -44,6 +46,7 @@ async def connected(
         idle_seconds=idle_seconds,
         pipelining=pipelining,
         gather_seconds=gather_seconds,
+        before_writing=before_writing,
     ) as transport:
         authenticated = AuthenticatedTransport(transport, access.credentials, access.impersonated)
         limited = RateLimitedTransport(authenticated, clock, qps, burst, observer)

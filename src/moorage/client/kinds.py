@@ -24,6 +24,11 @@ class Kind(NamedTuple):
         """The kind's name in client-go's log."""
         return f"*{self.version}.{self.name}"
 
+    @property
+    def resource(self) -> str:
+        """The name of a custom kind among events: `plural.version.group`."""
+        return f"{self.plural}.{self.version}.{self.group}"
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The path of all objects, of those in a namespace, of one object, or of a subresource."""
         path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

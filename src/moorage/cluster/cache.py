@@ -22,6 +22,7 @@ from moorage.cluster.node_entry import NodeEntry
 from moorage.cluster.node_tree import NodeTree, zone_key
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_followers import PodFollower, PodFollowers
 from moorage.cluster.pod_groups import PodGroups
 from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
@@ -39,6 +40,7 @@ class Cache:
         self.nominations = Nominations()
         self.pod_groups = PodGroups(self.objects, self.pod)
         self._entries: dict[str, NodeEntry] = {}
+        self._followers = PodFollowers()
         self._node_of: dict[str, str] = {}
         self._assumed: set[str] = set()
         self._changed: dict[str, bool] = {}
@@ -110,7 +112,11 @@ class Cache:
             if known.pod.metadata.labels == pod.metadata.labels:
                 known.pod = pod
             else:
-                self._entries[node_name].relabel(uid, known.relabelled(pod))
+                relabelled = known.relabelled(pod)
+                self._entries[node_name].relabel(uid, relabelled)
+                if self._followers:
+                    self._followers.moved(known, -1)
+                    self._followers.moved(relabelled, 1)
                 self._changed.setdefault(node_name, False)
             return assumed
         self._remove_pod(uid)
@@ -131,11 +137,14 @@ class Cache:
             uids = [info.pod.uid for info in some]
             self._entry(name).extend(uids, some)
             self._node_of.update(dict.fromkeys(uids, name))
+            for info in some if self._followers else ():
+                self._followers.moved(info, 1)
 
     def remove_pod(self, pod: Pod) -> None:
         """A pod was deleted from any node."""
-        self.nominations.remove(pod.uid)
-        self._remove_pod(pod.uid)
+        uid = pod.uid
+        self.nominations.remove(uid)
+        self._remove_pod(uid)
         if pod.spec.scheduling_group is not None:
             self.pod_groups.remove(pod)
 
@@ -157,6 +166,13 @@ class Cache:
         if pod.uid in self._assumed:
             self._remove_pod(pod.uid)
 
+    def follow_pods(self, follower: PodFollower) -> None:
+        """Tell an object of all pods on nodes, and from now on of those that come and go."""
+        self._followers.add(follower)
+        for entry in self._entries.values():
+            for info in entry.pods.infos:
+                follower.pod_moved(info, 1)
+
     def is_assumed(self, pod: Pod) -> bool:
         """Whether a pod is assumed."""
         return pod.uid in self._assumed
@@ -169,6 +185,11 @@ class Cache:
     def pods(self) -> Iterator[Pod]:
         """All pods on nodes, assumed ones included."""
         return (info.pod for entry in self._entries.values() for info in entry.pods.infos)
+
+    def pods_on(self, node_name: str) -> list[Pod]:
+        """The pods on a node, assumed ones included; none if it is unknown."""
+        entry = self._entries.get(node_name)
+        return [] if entry is None else [info.pod for info in entry.pods.infos]
 
     @property
     def node_count(self) -> int:
@@ -193,6 +214,8 @@ class Cache:
         self.nominations.remove(uid)
         self._entry(node_name).add(uid, info)
         self._node_of[uid] = node_name
+        if self._followers:
+            self._followers.moved(info, 1)
         if info.pod.spec.scheduling_group is not None:
             self.pod_groups.place(info.pod)
 
@@ -207,6 +230,8 @@ class Cache:
             entry = self._entry(name)
             info = entry.remove(uid)
             self._tidy(entry)
+            if self._followers:
+                self._followers.moved(info, -1)
             if info.pod.spec.scheduling_group is not None:
                 self.pod_groups.unplace(info.pod)
 
@@ -256,7 +281,7 @@ class Cache:
         if new:
             self._snapshot.add(new)
         self._changed.clear()
-        self._snapshot.objects.sync_from(self.objects)
+        self._snapshot.sync_objects(self.objects)
         self._snapshot.sync_nominations(self.nominations)
         return self._snapshot
 

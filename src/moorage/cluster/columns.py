@@ -116,7 +116,8 @@ class Column:
         self._by_row[row] = self._by_row[last]
         self._by_row[last] = 0
         self._rows = last
-        self._hide()
+        if self._shown:
+            self._hide()
 
     def __setitem__(self, row: int, value: Any) -> None:
         self._by_row[row] = value
@@ -232,12 +233,14 @@ class CodeColumn(Generic[V]):
         codes = [ABSENT if value is None else acquire(value) for value in values]
         self._codes.extend(np.array(codes, np.int32))
 
-    def drop(self, row: int) -> None:
-        """Remove a row by moving the last one into its place."""
-        code = self._codes.item(row)
-        if code != ABSENT:
-            self.vocabulary.release(code)
+    def drop(self, row: int) -> tuple[int, V | None]:
+        """Remove a row by moving the last one into its place; returns its code and value."""
+        code, value = self._codes.item(row), None
         self._codes.drop(row)
+        if code != ABSENT:
+            value = self.vocabulary.values[code]
+            self.vocabulary.release(code)
+        return code, value
 
     def code(self, row: int) -> int:
         """The code of one row's value; ABSENT if there is none."""

@@ -74,11 +74,10 @@ class Nominations:
             return changed
         source._changed.clear()
         for name in changed:
-            for info in self.on(name):
+            for info in self._on.pop(name, ()):
                 self._node_of.pop(info.pod.uid, None)
         for name in changed:
-            pods = source.on(name)
-            self._set(name, pods)
-            self._node_of.update((info.pod.uid, name) for info in pods)
-        self._changed.clear()
+            if pods := source.on(name):
+                self._on[name] = pods
+                self._node_of.update((info.pod.uid, name) for info in pods)
         return changed

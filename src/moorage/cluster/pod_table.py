@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from moorage.api.affinity import NO_TERMS, PodTerms, placed_pod_terms
 from moorage.api.limits import has_too_many_terms
+from moorage.api.manifests import microseconds
 from moorage.api.pod import Pod
 from moorage.api.resource_requests import PodLoad, have_equal_resources_in_status, pod_load
 from moorage.api.storage import (
@@ -184,7 +185,7 @@ def _starts(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
 def start_microseconds(info: PodInfo) -> int:
     """When a pod started, in microseconds; NOT_STARTED if it has not."""
     moment = info.pod.status.start_time
-    return NOT_STARTED if moment is None else round(moment.timestamp() * 1_000_000)
+    return NOT_STARTED if moment is None else microseconds(moment)
 
 
 def _scoring_loads(infos: Sequence[PodInfo]) -> NDArray[np.int64]:
@@ -247,6 +248,11 @@ class InfoColumn:
         if len(column) < len(infos):
             column.extend(self._work_out(infos[len(column) :]))
 
+    def renew(self, rows: list[int]) -> None:
+        """Compute the values of some rows again: they depend on something whose changes are not noticed."""
+        self.catch_up()
+        self._column.rewrite(rows, self._work_out([self._infos[row] for row in rows]))
+
 
 class PodTable:
     """All pods on nodes, in rows.
@@ -255,6 +261,7 @@ class PodTable:
     priority, started: how important a pod is. load (by resource), scoring_load: what it frees when it goes.
     holds: whether it holds anything beyond resources: host ports, volume claims, disks.
     class_moves, terms_moves: which pods came and went, in order; the second only has pods with terms.
+    written: the rows that removals have changed: those that are vacated, and those that a pod moves into.
     """
 
     def __init__(self, node_keys: Container[str]) -> None:
@@ -265,9 +272,8 @@ class PodTable:
         self.classes: CodeColumn[PodClass] = CodeColumn(self.class_codes)
         self.terms: CodeColumn[PodTerms] = CodeColumn(self.terms_codes)
         self._node_rows = Column(np.int32)
-        self._written = RowLog()
-        """The rows that removals have changed: those that are vacated, and those that a pod moves into."""
-        self._caught_up = self._written.position
+        self.written = RowLog()
+        self._caught_up = self.written.position
         self.priority = self._info_column(Column(np.int64), _priorities)
         self.started = self._info_column(Column(np.int64), _starts)
         """In microseconds; pods that have not started have NOT_STARTED."""
@@ -286,7 +292,7 @@ class PodTable:
     def _info_column(
         self, column: Column, work_out: Callable[[Sequence[PodInfo]], NDArray[Any]]
     ) -> InfoColumn:
-        return InfoColumn(self.infos, self._written, column, work_out)
+        return InfoColumn(self.infos, self.written, column, work_out)
 
     def _info_columns(self) -> tuple[InfoColumn, ...]:
         return self.priority, self.started, self.scoring_load, self.holds, *self._loads.values()
@@ -342,7 +348,7 @@ class PodTable:
         """Compute what is new in all columns that are computed from infos."""
         for column in self._info_columns():
             column.catch_up()
-        self._caught_up = self._written.position
+        self._caught_up = self.written.position
 
     def relabel(self, uid: str, info: PodInfo) -> None:
         """Change a pod's labels, and nothing else."""
@@ -356,17 +362,21 @@ class PodTable:
     def remove(self, uid: str) -> None:
         """Remove a pod; the last one moves into its row."""
         row = self._row_of.pop(uid)
-        self._note(row, -1)
-        self.classes.drop(row)
-        self.terms.drop(row)
+        node_row = self._node_rows.item(row)
         self._node_rows.drop(row)
+        class_code, pod_class = self.classes.drop(row)
+        if pod_class is not None:
+            self.class_moves.note((class_code, pod_class, node_row, -1))
+        terms_code, terms = self.terms.drop(row)
+        if terms is not None:
+            self.terms_moves.note((terms_code, terms, node_row, -1))
         last, vacated = self.infos.pop(), len(self.infos)
         if row < vacated:
             self.infos[row] = last
             self._row_of[last.pod.uid] = row
-            self._written.note(row)
-        self._written.note(vacated)
-        if self._written.position - self._caught_up > _MAX_NEW:
+            self.written.note(row)
+        self.written.note(vacated)
+        if self.written.position - self._caught_up > _MAX_NEW:
             self._catch_up()
 
     def move(self, uid: str, node_row: int) -> None:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from moorage.api.base import Object
 from moorage.api.node import Node, Taint
 from moorage.api.resource_requests import PODS, resource_amounts
 from moorage.cluster.columns import CodeColumn, Column, clipped
@@ -84,6 +85,8 @@ class Snapshot:
         self.node_changes = RowLog()
         """Of these, the rows whose node object was written."""
         self._derived: dict[type[Any], Any] = {}
+        self._followed: dict[type[Object], int] = {}
+        """Kinds of objects that are named after nodes, with the position up to which changes are recorded."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -118,6 +121,11 @@ class Snapshot:
             columns = self._derived[kind] = kind()
         return columns
 
+    def follow(self, kinds: Iterable[type[Object]]) -> None:
+        """From now on, record a row as written when the object of its node's name changes, of some kinds."""
+        for kind in kinds:
+            self._followed.setdefault(kind, self.objects.of(kind).changes.position)
+
     def pods_of(self, row: int) -> PodsOnNode:
         """The pods on a node."""
         return self._pods_of[row]
@@ -133,6 +141,25 @@ class Snapshot:
         return place_of[pods]
 
     # Writing: only the cache does.
+
+    def sync_objects(self, live: Objects) -> None:
+        """Update the other objects; the rows of nodes whose own objects changed are recorded as written."""
+        self.objects.sync_from(live)
+        for kind, position in self._followed.items():
+            changes = self.objects.of(kind).changes
+            if changes.position != position:
+                self._followed[kind] = changes.position
+                self._note_nodes(changes.since(position))
+
+    def _note_nodes(self, keys: Iterable[tuple[str, str]] | None) -> None:
+        """Record the rows of some nodes as written, as far as they are here; None: of any."""
+        if keys is None:
+            self._start_logs_over()
+            return
+        for _, name in keys:
+            if (row := self.row_of.get(name)) is not None:
+                self._note(row)
+                self.node_changes.note(row)
 
     def sync_nominations(self, live: Nominations) -> None:
         """Update the nominations; the rows of changed nodes are recorded as written."""
@@ -260,6 +287,9 @@ class Snapshot:
     def _rows_moved(self) -> None:
         """No derived state by row is valid any more."""
         self._search_order = None
+        self._start_logs_over()
+
+    def _start_logs_over(self) -> None:
         self.changes.start_over()
         self.load_changes.start_over()
         self.node_changes.start_over()

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
+from moorage.client.declared_kinds import kind_of_object
 from moorage.client.informer import EventType, Informer
-from moorage.client.kinds import KINDS_BY_NAME, POD
+from moorage.client.kinds import POD
 from moorage.clock import Clock
 from moorage.comparison.attribution import Attribution, attribution
 from moorage.comparison.event_log import EventLog, FollowedLog
@@ -115,7 +116,7 @@ class MoveObserver(RunObserver):
         for _, other in self._frameworks.values():
             unknown = set(needed_kinds([other])) - followed
             for obj in self._cluster:
-                if KINDS_BY_NAME[type(obj).__name__] in unknown:
+                if kind_of_object(obj) in unknown:
                     other.handle.objects.put(obj)
 
     def decided(self, queued: QueuedPod, decision: Decision) -> None:

@@ -84,6 +84,16 @@ class DefaultPreemptionArgs(PluginArgs):
     min_candidate_nodes_percentage: Int32 = 10
     min_candidate_nodes_absolute: Int32 = 100
 
+    def check(self) -> None:
+        """ValueError if they are wrong, in the words of plugins that are derived from DefaultPreemption."""
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        if not 0 <= percentage <= 100:
+            raise ValueError(f"minCandidateNodesPercentage: {percentage} is not in the range [0, 100]")
+        if absolute < 0:
+            raise ValueError(f"minCandidateNodesAbsolute: {absolute} is negative")
+        if percentage == absolute == 0:
+            raise ValueError("minCandidateNodesPercentage and minCandidateNodesAbsolute: both are 0")
+
 
 class DynamicResourcesArgs(PluginArgs):
     """Time limits of device allocation; None where the gate is off."""

@@ -15,7 +15,7 @@ from moorage.client.client import Client
 from moorage.client.kinds import NODE, POD, Kind
 from moorage.client.permissions import Permission
 from moorage.client.watch_events import read_page
-from moorage.explain.pod_list import PodReader
+from moorage.explain.pod_list import PodListReader
 from moorage.http.errors import RequestError
 from moorage.scheduler.informers import UNFINISHED_PODS, decoder, decoder_of
 
@@ -87,7 +87,7 @@ async def _list(client: Client, kind: Kind) -> Sequence[Object]:
 
 async def _list_pods(client: Client) -> list[Pod]:
     """All pods that have not ended, in pages: the server makes the next one while one is decoded."""
-    reader, pods = PodReader(), list[Pod]()
+    reader, pods = PodListReader(), list[Pod]()
     query: dict[str, str | int] = {**UNFINISHED_PODS, "limit": _PAGE_PODS}
     asked = asyncio.ensure_future(client.exchange("GET", POD.path(), query))
     while True:

@@ -22,7 +22,7 @@ from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.explain.cluster_reader import ClusterContent, left_out_texts, read_cluster, read_pod
 from moorage.explain.pod_list import PodInfos
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.scheduler.watched_kinds import has_labelled_groups, needed_kinds
+from moorage.scheduler.watched_kinds import has_labelled_groups, read_kinds
 from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
 
@@ -86,7 +86,7 @@ async def load_with(client: Client, namespace: str, name: str, new_cluster: NewC
     version = await server_version(client)
     pod = await read_pod(client, namespace, name)
     cluster = new_cluster(version)
-    return loaded(cluster, pod, await read_cluster(client, needed_kinds(cluster.profiles.values())))
+    return loaded(cluster, pod, await read_cluster(client, read_kinds(cluster.profiles.values())))
 
 
 def loaded(cluster: SimulatedCluster, pod: Pod, content: ClusterContent) -> LoadedCluster:
@@ -104,6 +104,7 @@ def load_from_dump(
     paths: Sequence[Path], namespace: str, name: str, new_cluster: NewCluster
 ) -> LoadedCluster:
     """A pod and its cluster from files as `kubectl get -o json` or `-o yaml` writes them; or InputError."""
+    cluster = new_cluster(None)  # Before objects are read: plugins may declare their kinds.
     where = ", ".join(map(str, paths))
     manifests = [located for path in paths for located in load_manifests(path)]
     objects = Admission(manifests).objects(manifests)
@@ -113,7 +114,6 @@ def load_from_dump(
     pod = next((each for each in objects if isinstance(each, Pod) and each.key == key), None)
     if pod is None:
         raise InputError(where, f"there is no pod {name} in namespace {namespace}")
-    cluster = new_cluster(None)
     fill(cluster, objects, pod)
     return LoadedCluster(cluster, pod)
 

@@ -52,7 +52,7 @@ _encode: Final = msgspec.msgpack.Encoder(enc_hook=int).encode
 """Resources in a status as a key; quantities are integers."""
 
 
-class PodReader:
+class PodListReader:
     """Decodes the pages of a list of pods, in two steps; the next page may be on its way in the second."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from moorage.framework.interface.extension_points import POINTS, WritingPlugin
 from moorage.framework.runtime.framework import Framework
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
-from moorage.scheduler.watched_kinds import custom_kinds, has_labelled_groups, needed_kinds
+from moorage.scheduler.watched_kinds import custom_kinds, has_labelled_groups, listed_kinds, needed_kinds
 from moorage.services.access_reviews import SUBJECT_ACCESS_REVIEW, TOKEN_REVIEW
 
 _FOLLOW: Final = ("list", "watch")
@@ -82,6 +82,8 @@ def shadow_permissions(frameworks: Iterable[Framework]) -> list[Permission]:
 def _followed(frameworks: Sequence[Framework]) -> Iterator[Permission]:
     for kind in (*needed_kinds(frameworks), *custom_kinds(frameworks).values()):
         yield from Permission.on(kind, *_FOLLOW)
+    for kind in listed_kinds(frameworks):
+        yield from Permission.on(kind, "list")
 
 
 def _written(framework: Framework) -> Iterator[Permission]:

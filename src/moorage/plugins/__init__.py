@@ -8,16 +8,20 @@ of a folder lists the forms in which each rule exists. Beside the plugins is wha
     queueing_hints     parts of the hints that plugins give the queue
     utilization_shape  scoring functions that a configuration gives as points
 
-A new plugin is its own file or folder, a test beside it in tests/plugins, and a line in DEFAULT_PLUGINS, or
-in OPTIONAL_PLUGINS if kube-scheduler does not have it.
+A new plugin is its own file or folder, a test beside it in tests/plugins, and a line in DEFAULT_PLUGINS. One
+that kube-scheduler does not have is a folder in `moorage.optional_plugins`, and a line in LOADED_BY_NAME.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from moorage.client.kinds import Kind
-from moorage.framework.loading.registry import Registry
+from moorage.framework.loading.registry import Factory, Registry
 from moorage.plugins.coscheduling.plugin import Coscheduling
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
@@ -86,6 +90,34 @@ OPTIONAL_PLUGINS: tuple[type[DefaultPlugin], ...] = (Coscheduling,)
 """Plugins that run only where a configuration names them."""
 
 
+LOADED_BY_NAME: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Capacity": "moorage.optional_plugins.capacity.plugin:Capacity",
+        "Consolidation": "moorage.optional_plugins.consolidation.plugin:Consolidation",
+        "FairShare": "moorage.optional_plugins.fair_share.plugin:FairShare",
+        "GPUFragmentation": "moorage.optional_plugins.gpu_fragmentation.plugin:GPUFragmentation",
+        "LoadAware": "moorage.optional_plugins.load_aware.plugin:LoadAware",
+        "NodeRequest": "moorage.optional_plugins.node_request.plugin:NodeRequest",
+        "NodeResourceTopologyMatch": "moorage.optional_plugins.numa.plugin:NodeResourceTopologyMatch",
+        "Numa": "moorage.optional_plugins.numa.plugin:Numa",
+        "PreemptionToleration": "moorage.optional_plugins.preemption_toleration.plugin:PreemptionToleration",
+        "QOSSort": "moorage.optional_plugins.qos_sort.plugin:QOSSort",
+    }
+)
+"""Optional plugins that are loaded when a configuration names them: name, and where the class is."""
+
+
 def default_registry() -> Registry:
     """All plugins that come with moorage, by name; a new registry every time."""
-    return Registry({plugin.name: plugin for plugin in (*DEFAULT_PLUGINS, *GROUP_PLUGINS, *OPTIONAL_PLUGINS)})
+    plugins = (*DEFAULT_PLUGINS, *GROUP_PLUGINS, *OPTIONAL_PLUGINS)
+    registry = Registry({plugin.name: plugin for plugin in plugins})
+    for name, place in LOADED_BY_NAME.items():
+        registry.register_later(name, partial(_loaded, place), "moorage itself")
+    return registry
+
+
+def _loaded(place: str) -> Factory:
+    """The class at `module:Class`."""
+    module, _, name = place.partition(":")
+    factory: Factory = getattr(import_module(module), name)
+    return factory

@@ -5,7 +5,7 @@ rejections and after errors is kept in separate heaps: the former limits cycles 
 and may be cut short when the active queue is empty; the latter protects an API server in trouble and may not.
 
 Backoff expires in windows of one second: all pods of a window are moved together when the window has ended,
-in the order of the active queue.
+in the order of the active queue. Where that has sub-queues, pods that may be popped early are in such, too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from moorage.backoff import backoff_seconds
 from moorage.clock import Clock
 from moorage.queue.heap import PodHeap
 from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.sub_queues import SharedSubQueueOrder, SubQueues
 
 WINDOW_SECONDS = 1.0
 _NO_BACKOFF = -math.inf
@@ -38,6 +39,7 @@ class BackoffQueue:
         sort_key: Callable[[QueuedPod], Any],
         initial_seconds: float,
         max_seconds: float,
+        sub_queues: SharedSubQueueOrder | None = None,
     ) -> None:
         self._clock = clock
         self._sort_key = sort_key
@@ -45,6 +47,11 @@ class BackoffQueue:
         self.max_seconds = max_seconds
         self.after_rejection = PodHeap(self._by_window_and_sort_key)
         self.after_error = PodHeap(self.expiration)
+        self._early = self._new_early(sub_queues)
+        """The pods of `after_rejection` in sub-queues, if there are any."""
+
+    def _new_early(self, order: SharedSubQueueOrder | None) -> SubQueues | None:
+        return None if order is None else order.place(self._by_window_and_sort_key)
 
     def _by_window_and_sort_key(self, queued: QueuedPod) -> tuple[float, Any]:
         return self.expiration(queued), self._sort_key(queued)
@@ -70,25 +77,42 @@ class BackoffQueue:
 
     def put(self, queued: QueuedPod) -> None:
         """Add a pod, or update its position."""
-        self._heap_for(queued).put(queued)
+        heap = self._heap_for(queued)
+        heap.put(queued)
+        if self._early is not None and heap is self.after_rejection:
+            self._early.put(queued)
 
     def remove(self, uid: str) -> QueuedPod | None:
         """Remove a pod; None if it is not here."""
+        if self._early is not None:
+            self._early.remove(uid)
         return self.after_rejection.remove(uid) or self.after_error.remove(uid)
 
     def pop_early(self) -> QueuedPod | None:
-        """The pod whose backoff expires first, before it does; never one in backoff after an error."""
-        return self.after_rejection.pop()
+        """The pod whose backoff expires first, before it does; never one in backoff after an error.
+
+        Where there are sub-queues, it is the first such pod of the first of them.
+        """
+        if self._early is None:
+            return self.after_rejection.pop()
+        queued = self._early.pop()
+        return None if queued is None else self.after_rejection.remove(queued.uid)
 
     def pop_completed(self) -> Iterator[QueuedPod]:
         """Remove and return all pods whose backoff has expired."""
         for heap in (self.after_rejection, self.after_error):
             while (queued := heap.first()) is not None and not self.is_backing_off(queued):
                 heap.pop()
+                if self._early is not None:
+                    self._early.remove(queued.uid)
                 yield queued
 
     def reconfigure(
-        self, sort_key: Callable[[QueuedPod], Any], initial_seconds: float, max_seconds: float
+        self,
+        sort_key: Callable[[QueuedPod], Any],
+        initial_seconds: float,
+        max_seconds: float,
+        sub_queues: SharedSubQueueOrder | None = None,
     ) -> None:
         """Apply another order and other durations, to backoff that has already started as well."""
         self._sort_key = sort_key
@@ -97,6 +121,10 @@ class BackoffQueue:
             queued.backoff_expiration = None
         self.after_rejection.sort_by(self._by_window_and_sort_key)
         self.after_error.sort_by(self.expiration)
+        self._early = self._new_early(sub_queues)
+        if self._early is not None:
+            for queued in self.after_rejection:
+                self._early.put(queued)
 
     def __contains__(self, uid: str) -> bool:
         return uid in self.after_rejection or uid in self.after_error
@@ -113,3 +141,6 @@ class BackoffQueue:
         self.after_error.validate()
         assert all(queued.is_rejected for queued in self.after_rejection)
         assert not any(queued.is_rejected for queued in self.after_error)
+        if self._early is not None:
+            self._early.validate()
+            assert {each.uid for each in self._early} == {each.uid for each in self.after_rejection}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import NamedTuple
 
 from moorage.api.base import Object
+from moorage.api.pod import Pod
 from moorage.queue.cluster_events import EventIndex, Interest
 from moorage.queue.equivalence_key import equivalence_key
 from moorage.queue.queued_pod import QueuedPod
@@ -35,7 +36,27 @@ def equivalent_pods_key(queued: QueuedPod) -> EquivalentPodsKey:
         tuple(sorted(queued.rejector_plugins())),
         tuple(sorted(queued.pending_plugins)),
         queued.gating_plugin,
-        equivalence_key(queued.pod),
+        _template(queued),
+    )
+
+
+def _template(queued: QueuedPod) -> bytes:
+    """The equivalence key of a pod, computed again where a version differs in what it is made of."""
+    pod, known = queued.pod, queued.keyed_pod
+    if known is not pod:
+        if known is None or not _are_of_one_template(known, pod):
+            queued.template = equivalence_key(pod)
+        queued.keyed_pod = pod
+    return queued.template
+
+
+def _are_of_one_template(known: Pod, pod: Pod) -> bool:
+    """Whether two versions of a pod are certain to have the same equivalence key."""
+    before, meta = known.metadata, pod.metadata
+    return (
+        known.spec is pod.spec
+        and (before.namespace, before.name, before.labels) == (meta.namespace, meta.name, meta.labels)
+        and before.owner_references == meta.owner_references
     )
 
 

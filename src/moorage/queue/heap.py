@@ -123,6 +123,6 @@ class PodHeap:
             assert self._slots[queued.uid] is slot, queued.uid
             assert slot[0] == self._key(queued), queued.uid
         for one, next_one in pairwise(self._run):
-            assert one[:2] <= next_one[:2]
+            assert not next_one[:2] < one[:2]
         for child in range(1, len(self._heap)):
-            assert self._heap[(child - 1) // 2][:2] <= self._heap[child][:2]
+            assert not self._heap[child][:2] < self._heap[(child - 1) // 2][:2]

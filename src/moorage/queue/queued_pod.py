@@ -38,6 +38,9 @@ class QueuedPod(msgspec.Struct, eq=False):
     backoff_expiration: float | None = None
     was_flushed: bool = False
     flush_timestamp: float | None = None
+    template: bytes = b""
+    keyed_pod: Pod | None = None
+    """The equivalence key, and the version of the pod that has it; None: not computed yet."""
     uid: str = ""
     priority: int = 0
     """The pod's uid and priority; stored because they are read very often."""

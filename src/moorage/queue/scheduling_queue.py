@@ -44,6 +44,7 @@ from moorage.queue.queue_log import log
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.queueing_hints import QueueingHints, QueueingStrategy
 from moorage.queue.queueing_rules import QueueRules
+from moorage.queue.sub_queues import SharedSubQueueOrder, SubQueueOrder, SubQueues
 from moorage.queue.unschedulable_pods import UnschedulablePods
 
 INITIAL_BACKOFF_SECONDS = 1.0
@@ -73,10 +74,19 @@ def nothing_began() -> None:
     """In place of a callback: there is nothing to call."""
 
 
+def _shared(sub_queues: SubQueueOrder | None) -> SharedSubQueueOrder | None:
+    return None if sub_queues is None else SharedSubQueueOrder(sub_queues)
+
+
+def _new_active(sort_key: SortKey, sub_queues: SharedSubQueueOrder | None) -> PodHeap | SubQueues:
+    return PodHeap(sort_key) if sub_queues is None else sub_queues.place(sort_key)
+
+
 class SchedulingQueue:
     """The pods without a node.
 
     rules: what the plugins register, by scheduler name.
+    sort_key: the order of pods; sub_queues: that of sub-queues, each of which has that order inside.
     nominations: updated as pods are added, updated and deleted.
     pod_events: the names of pods' events; by default those of the default version.
     """
@@ -90,6 +100,7 @@ class SchedulingQueue:
         initial_backoff_seconds: float = INITIAL_BACKOFF_SECONDS,
         max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
+        sub_queues: SubQueueOrder | None = None,
         nominations: Nominator | None = None,
         observer: QueueObserver | None = None,
         pod_events: PodEvents | None = None,
@@ -110,8 +121,9 @@ class SchedulingQueue:
         self._hints = QueueingHints(rules, self._observer)
         self._waiting: dict[str, QueuedPod] = {}
         """All pods but those in flight, by uid; each is in one of the next three, too."""
-        self._active = PodHeap(sort_key)
-        self._backoff = BackoffQueue(clock, sort_key, initial_backoff_seconds, max_backoff_seconds)
+        shared = _shared(sub_queues)
+        self._active = _new_active(sort_key, shared)
+        self._backoff = BackoffQueue(clock, sort_key, initial_backoff_seconds, max_backoff_seconds, shared)
         self._unschedulable = UnschedulablePods()
         self._in_flight = InFlightEvents()
         self._scheduling_cycle = 0
@@ -129,23 +141,24 @@ class SchedulingQueue:
 
         Updates of a pod in flight are evaluated when it is put back.
         """
-        if old.uid != new.uid:
+        uid = new.uid
+        if old.uid != uid:
             self.delete(old)
             self.add(new)
             return
-        if new.uid in self._in_flight:
+        if uid in self._in_flight:
             for event in self.pod_events.of_update(old, new, is_target=True):
-                self._in_flight.note(event, old, new, only=new.uid)
+                self._in_flight.note(event, old, new, only=uid)
             if log.v >= 6:
                 queue_log.updated_in_flight(new)
-        elif (queued := self.get(new.uid)) is None:
+        elif (queued := self.get(uid)) is None:
             self._to_active(QueuedPod(new, self._clock.now()), self.pod_events.updated.label)
         else:
             queued.pod = new
             update_nomination(self._nominations, old, new)
-            if new.uid in self._active:
+            if uid in self._active:
                 self._active.put(queued)
-            elif new.uid in self._backoff:
+            elif uid in self._backoff:
                 self._backoff.put(queued)
             else:
                 self._requeue_after_update(queued, old, new)
@@ -266,12 +279,15 @@ class SchedulingQueue:
                 requeued = ((queued, QueueingStrategy.AFTER_BACKOFF) for queued in self._unschedulable)
             elif groups := self._unschedulable.interested_groups(interested, old, new):
                 requeued = self._pods_to_requeue(event, old, new, groups)
-            helped = [each for each in requeued if precheck is None or precheck(each[0].pod)]
+            helped = (
+                [each for each in requeued if precheck is None or precheck(each[0].pod)] if requeued else []
+            )
             if log.v >= 5:
                 queue_log.unhelped(
                     self._unschedulable, [queued for queued, _ in helped], event, interested, precheck
                 )
-            self._requeue(helped, event)
+            if helped:
+                self._requeue(helped, event)
         self._in_flight.note(event, old, new)
         if log.v >= 5 and len(self._in_flight):
             queue_log.noted(event)
@@ -308,11 +324,12 @@ class SchedulingQueue:
         A pod in flight is retried if its attempt fails. Unknown pods are ignored.
         """
         for pod in pods:
-            if pod.uid in self._in_flight:
-                self._in_flight.note(events.FORCE_ACTIVATE, None, pod, only=pod.uid)
-            elif (queued := self._backoff.remove(pod.uid)) is not None:
+            uid = pod.uid
+            if uid in self._in_flight:
+                self._in_flight.note(events.FORCE_ACTIVATE, None, pod, only=uid)
+            elif (queued := self._backoff.remove(uid)) is not None:
                 self._into_active(queued, events.FORCE_ACTIVATE.label)
-            elif (queued := self._unschedulable.get(pod.uid)) is not None:
+            elif (queued := self._unschedulable.get(uid)) is not None:
                 self._to_active(queued, events.FORCE_ACTIVATE.label)
 
     def activate_group(self, root: GroupKey) -> None:
@@ -518,13 +535,17 @@ class SchedulingQueue:
         *,
         initial_backoff_seconds: float = INITIAL_BACKOFF_SECONDS,
         max_backoff_seconds: float = MAX_BACKOFF_SECONDS,
+        sub_queues: SubQueueOrder | None = None,
     ) -> None:
         """Continue with other plugins. Pods that the old ones rejected are requeued."""
         self._rules = rules
         self._hints = QueueingHints(rules, self._observer)
         self._unschedulable.clear_indexes()
-        self._active.sort_by(sort_key)
-        self._backoff.reconfigure(sort_key, initial_backoff_seconds, max_backoff_seconds)
+        shared = _shared(sub_queues)
+        former, self._active = self._active, _new_active(sort_key, shared)
+        for queued in former:
+            self._active.put(queued)
+        self._backoff.reconfigure(sort_key, initial_backoff_seconds, max_backoff_seconds, shared)
         self.move_all(events.FORCE_ACTIVATE)
 
     def validate(self) -> None:

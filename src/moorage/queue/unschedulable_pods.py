@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
+from moorage.queue.equivalence_key import equivalence_key
 from moorage.queue.equivalent_pods import (
     EquivalentPods,
     EquivalentPodsKey,
@@ -41,6 +42,7 @@ class UnschedulablePods:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = EquivalentPods(key)
+        queued.template = group.key.template  # The same object for all pods of the group.
         group.pods[queued.uid] = queued
         if len(group.pods) == 1:
             self._list(group)
@@ -88,12 +90,12 @@ class UnschedulablePods:
             interests = interested.interests.get(plugin)
             if interests is not None:
                 found |= groups.interested_groups(interests, old, new)
-        for each in (old, new):
-            # The pod that the event is about is evaluated regardless of indexes.
-            if isinstance(each, Pod) and (known := self._pods.get(each.uid)) is not None:
-                group = known[1]
-                if not interested.interests.keys().isdisjoint(group.awaited_plugins):
-                    found[group] = None
+        # The pod that the event is about is evaluated regardless of indexes.
+        subject = old if new is None else new
+        if isinstance(subject, Pod) and (known := self._pods.get(subject.uid)) is not None:
+            group = known[1]
+            if not interested.interests.keys().isdisjoint(group.awaited_plugins):
+                found[group] = None
         return found
 
     def clear_indexes(self) -> None:
@@ -119,6 +121,7 @@ class UnschedulablePods:
             assert queued.is_rejected, f"nothing would ever wake {uid}"
             assert not queued.gating_plugin or queued.gating_plugin in queued.unschedulable_plugins, uid
             assert group.key == equivalent_pods_key(queued), uid
+            assert group.key.template == equivalence_key(queued.pod), uid
             assert self._groups[group.key] is group
             assert group.pods[uid] is queued
         expected: dict[ProfilePlugin, set[EquivalentPods]] = {}

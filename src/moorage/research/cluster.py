@@ -83,11 +83,13 @@ class Cluster:
     @classmethod
     def from_yaml(cls, source: Source, **options: Unpack[SchedulerOptions]) -> Self:
         """A cluster of manifests: text, a file, or Python's dicts."""
+        settings_of(options)  # Plugins may declare kinds of objects, which are to be read.
         return cls(content_of(manifests_of(source)), options)
 
     @classmethod
     def from_dump(cls, *paths: str | Path, **options: Unpack[SchedulerOptions]) -> Self:
         """A cluster of files that `kubectl get -A -o json` (or yaml) wrote."""
+        settings_of(options)
         manifests = [located for path in paths for located in load_manifests(Path(path))]
         return cls(content_of(manifests), options)
 

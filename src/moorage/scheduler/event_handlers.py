@@ -16,6 +16,7 @@ from moorage.api.devices import DeviceTaintRule
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import Group, key_of
+from moorage.client.declared_kinds import declared_kind_of
 from moorage.client.informer import EventType, Listener
 from moorage.cluster.cache import Cache
 from moorage.framework.runtime.pre_binding import PreBinding
@@ -31,7 +32,7 @@ from moorage.scheduler.watched_kinds import CustomObject
 log = Logger(__name__)
 
 _ACTIONS: Final = {"ADDED": Action.ADD, "MODIFIED": Action.UPDATE, "DELETED": Action.DELETE}
-RESOURCES: Final = {
+_RESOURCES: Final = {
     "PersistentVolume": Resource.PERSISTENT_VOLUME,
     "PersistentVolumeClaim": Resource.PERSISTENT_VOLUME_CLAIM,
     "StorageClass": Resource.STORAGE_CLASS,
@@ -46,7 +47,13 @@ RESOURCES: Final = {
     "PodGroup": Resource.POD_GROUP,
     "CompositePodGroup": Resource.COMPOSITE_POD_GROUP,
 }
-"""The kinds whose changes may requeue pods; changes of others are applied to the cache only."""
+"""The kinds whose changes may requeue pods, beside declared ones; changes of others go to the cache only."""
+
+
+def event_resource(type: type[Object]) -> str | None:
+    """The resource of events about objects of a type; None if their changes requeue no pods."""
+    declared = declared_kind_of(type)
+    return _RESOURCES.get(type.__name__) if declared is None else declared.resource
 
 
 class EventHandlers:
@@ -113,10 +120,12 @@ class EventHandlers:
         if is_deleted:
             self._cache.objects.remove(obj)
         else:
+            if before is not None and before.__class__ is not obj.__class__:
+                self._cache.objects.remove(before)  # A plugin has declared its kind again.
             self._cache.objects.put(obj)
         if isinstance(obj, Group):
             self._queue.groups_changed(self._groups.leaves(key_of(obj)))
-        resource = RESOURCES.get(obj.__class__.__name__)
+        resource = event_resource(obj.__class__)
         if resource is not None:
             # A rule that comes or goes is an update of the slices whose devices it taints.
             action = Action.UPDATE if isinstance(obj, DeviceTaintRule) else _ACTIONS[type]
@@ -140,7 +149,7 @@ class EventHandlers:
             self._held.append(partial(self.pod, type, obj, before))
             return
         old = before if isinstance(before, Pod) else None
-        if old is not None and old.uid != obj.uid:
+        if old is not None and old.metadata.uid != obj.metadata.uid:
             self._deleted(old)
             old = None
         if (

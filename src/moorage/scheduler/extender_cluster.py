@@ -51,6 +51,8 @@ class ExtenderCluster:
             pre_binding,
             nominations=self.cache.nominations,
             snapshot=self.cache.latest_snapshot,
+            follow_pods=self.cache.follow_pods,
+            pods_on=self.cache.pods_on,
             live=Live(client, recorder, _no_queue, _no_queue),
             threads=self._threads,
         )
@@ -67,6 +69,7 @@ class ExtenderCluster:
         informers.append(self._pods)
         async with asyncio.TaskGroup() as tasks:
             self._threads.begin(tasks)
+            self.handle.periodic.begin(self._clock, tasks)
             tasks.create_task(self._broadcaster.run())
             for informer in informers:
                 tasks.create_task(informer.run())

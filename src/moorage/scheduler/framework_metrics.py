@@ -6,7 +6,7 @@ cycles, as in kube-scheduler. A plugin that is left out is not observed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -16,12 +16,11 @@ from moorage.framework.interface.filter_result import Reason
 from moorage.framework.interface.pod_groups import PodGroupPostFilterResult
 from moorage.framework.interface.status import Code, Status, point_name
 from moorage.framework.runtime.observation import CallObserver, FrameworkObserver
-from moorage.framework.runtime.plugin_metrics import PluginMetrics
-from moorage.services.metric_values import Number
+from moorage.framework.runtime.plugin_metrics import LabelledMetric, PluginMetrics
+from moorage.services.metric_values import MetricSpec, Number
 from moorage.services.metrics import Metrics
 
 _UNOBSERVED: Final = frozenset(("queue_sort", "skips_pod", "placement_feasible", "placement_score"))
-_PREEMPTION: Final = "DefaultPreemption"
 _COUNTED: Final = frozenset(("pre_filter", "pre_score"))
 """Where each call is one evaluation."""
 _COUNTED_BY_NODE: Final = frozenset(("filter", "score"))
@@ -34,6 +33,14 @@ class ProfilePluginMetrics(PluginMetrics):
     def __init__(self, metrics: Metrics, profile: str) -> None:
         self._metrics = metrics
         self._profile = profile
+
+    def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> LabelledMetric:
+        """A counter of a plugin."""
+        return self._metrics.of_plugin(MetricSpec(name, "counter", "ALPHA", tuple(labels), help))
+
+    def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> LabelledMetric:
+        """A gauge of a plugin."""
+        return self._metrics.of_plugin(MetricSpec(name, "gauge", "ALPHA", tuple(labels), help))
 
     def volumes_failed(self, stage: str) -> None:
         """Volumes could not be worked with, in a stage."""
@@ -67,25 +74,25 @@ class FrameworkMetrics(FrameworkObserver):
         self._cache_misses = metrics.plugin_result_cache.labels(profile, "miss")
         self._durations: dict[tuple[str, Code], Callable[[float], None]] = {}
 
-    def of_call(self, plugin: str, point: str) -> CallObserver | None:
+    def of_call(self, plugin: str, point: str, *, preempts: bool = False) -> CallObserver | None:
         """The observer of a plugin's calls."""
         if point in _UNOBSERVED:
             return None
         if point == "pre_enqueue":
             return _GateMetrics(self._metrics, plugin, point)
-        if plugin == _PREEMPTION and point in ("post_filter", "pod_group_post_filter"):
-            return self._of_preemption(point)
+        if preempts and point in ("post_filter", "pod_group_post_filter"):
+            return self._of_preemption(plugin, point)
         if point in _COUNTED | _COUNTED_BY_NODE:
             evaluations = self._metrics.plugin_evaluation.labels(plugin, point_name(point), self._profile)
             kind = _CountedCallMetrics if point in _COUNTED else _NodesCallMetrics
             return kind(self._metrics, plugin, point, evaluations)
         return _CallMetrics(self._metrics, plugin, point)
 
-    def _of_preemption(self, point: str) -> CallObserver:
+    def _of_preemption(self, plugin: str, point: str) -> CallObserver:
         if not self._metrics.version.features.generic_workload:
-            return _CountedCallMetrics(self._metrics, _PREEMPTION, point, self._metrics.preemption_attempts)
+            return _CountedCallMetrics(self._metrics, plugin, point, self._metrics.preemption_attempts)
         kind = _PreemptionMetrics if point == "post_filter" else _GroupPreemptionMetrics
-        return kind(self._metrics, point)
+        return kind(self._metrics, plugin, point)
 
     def samples_gate(self) -> bool:
         """Whether the plugins that gate a pod are timed."""
@@ -156,8 +163,8 @@ class _PreemptionMetrics(_CallMetrics):
 
     __slots__ = ("_is_sampled", "_metrics")
 
-    def __init__(self, metrics: Metrics, point: str) -> None:
-        super().__init__(metrics, _PREEMPTION, point)
+    def __init__(self, metrics: Metrics, plugin: str, point: str) -> None:
+        super().__init__(metrics, plugin, point)
         self._metrics = metrics
         self._is_sampled = False
 

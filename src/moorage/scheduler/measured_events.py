@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Final
 
-from moorage.api.decode import KINDS
 from moorage.api.node import Node
 from moorage.api.pod import Pod
 from moorage.client import kinds
+from moorage.client.declared_kinds import object_type
 from moorage.client.informer import EventType, Informer, Listener
 from moorage.client.kinds import Kind
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.queue.cluster_events import ASSIGNED_POD_ADD
 from moorage.queue.event_of_change import PodEvents, node_events
-from moorage.scheduler.event_handlers import RESOURCES
+from moorage.scheduler.event_handlers import event_resource
 from moorage.services.metric_values import Distribution
 from moorage.services.metrics import Metrics
 
@@ -64,13 +64,10 @@ def _labels_of(kind: Kind, version: KubernetesVersion) -> Labels:
         return _PodLabels(PodEvents(version.target_pod_events))
     if kind == kinds.NODE:
         return _of_node
-    if kind.name in KINDS:
-        resource = RESOURCES.get(kind.name)
-        if resource is None:
-            return lambda type, obj, before: ()
-        name = str(resource)
-    else:
-        name = f"{kind.plural}.{kind.version}.{kind.group}"
+    known = object_type(kind)
+    name = kind.resource if known is None else event_resource(known)
+    if name is None:
+        return lambda type, obj, before: ()
     # A rule that comes or goes is an update of the slices whose devices it taints.
     actions = dict.fromkeys(_ACTIONS, "Update") if kind == kinds.DEVICE_TAINT_RULE else _ACTIONS
     by_type = {type: (f"{name}{action}",) for type, action in actions.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moorage.api.base import Object
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import Group
-from moorage.client.kinds import KINDS_BY_NAME
+from moorage.client.declared_kinds import kind_of_object
 from moorage.framework.interface.effects import EvictPods
 from moorage.services import event_broadcaster as events
 from moorage.services.event_broadcaster import Broadcaster
@@ -82,9 +82,7 @@ class PodEventRecorder:
 def _reference(obj: Object) -> Reference:
     """An object reference for events; items of a list do not say their kind, which is then their type's."""
     meta = obj.metadata
-    kind = next(
-        (KINDS_BY_NAME[each.__name__] for each in type(obj).__mro__ if each.__name__ in KINDS_BY_NAME), None
-    )
+    kind = kind_of_object(obj)
     api_version, name = obj.api_version, obj.kind
     if kind is not None and not (api_version and name):
         api_version, name = kind.api_version, kind.name

@@ -15,14 +15,14 @@ from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.manifests import Manifest
 from moorage.api.pod_groups import PodGroup
-from moorage.client.kinds import COSCHEDULING_POD_GROUP, KINDS_BY_NAME
+from moorage.client.declared_kinds import kind_of_object
+from moorage.client.kinds import COSCHEDULING_POD_GROUP
 from moorage.config.load import to_manifest
 from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import KubernetesVersion
 from moorage.scheduler.encoding import plain
 
 _END: Final = b"\n]}\n"
-_API_VERSIONS: Final = {name: kind.api_version for name, kind in KINDS_BY_NAME.items()}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -32,9 +32,10 @@ def recorded_object(obj: Object) -> Manifest:
         kind = COSCHEDULING_POD_GROUP
         meta, spec = plain(obj.metadata), plain(obj.coscheduling)
         return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
-    name = _kind(obj)
+    of = kind_of_object(obj)
+    assert of is not None, obj
     manifest: Manifest = plain(obj)
-    return {**manifest, "apiVersion": _API_VERSIONS[name], "kind": name}
+    return {**manifest, "apiVersion": of.api_version, "kind": of.name}
 
 
 def change_steps(changes: Iterable[tuple[bool, Object]]) -> list[Manifest]:
@@ -48,11 +49,6 @@ def change_steps(changes: Iterable[tuple[bool, Object]]) -> list[Manifest]:
             steps.append({})
         steps[-1].setdefault("delete" if is_deleted else "replace", []).append(recorded_object(obj))
     return steps
-
-
-def _kind(obj: Object) -> str:
-    """The kind's name; lists of objects leave it out."""
-    return next(each.__name__ for each in type(obj).__mro__ if each.__name__ in _API_VERSIONS)
 
 
 class RecordingFile:

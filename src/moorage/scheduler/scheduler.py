@@ -19,6 +19,7 @@ from typing import Any
 from moorage.api.pod import Pod
 from moorage.client.client import Client
 from moorage.client.informer import Informer
+from moorage.client.waiting import within
 from moorage.clock import Clock, Timer
 from moorage.cluster.cache import Cache
 from moorage.config.types import SchedulerConfiguration
@@ -29,12 +30,14 @@ from moorage.framework.extenders.extenders import Extenders
 from moorage.framework.interface.handle import Handle, Live
 from moorage.framework.loading.registry import Registry, RegistryError
 from moorage.framework.runtime.framework import Framework
+from moorage.framework.runtime.periodic_calls import PeriodicCalls
 from moorage.framework.runtime.plugin_threads import MAX_PLUGIN_THREADS, PluginThreads
 from moorage.framework.runtime.pre_binding import PreBinding
 from moorage.framework.runtime.profiles import Profiles
 from moorage.framework.runtime.slow_plugins import SLOW_SECONDS, SlowCalls
 from moorage.framework.runtime.waiting_pods import WaitingPods
 from moorage.klog import Logger
+from moorage.queue.cluster_events import event
 from moorage.queue.event_of_change import PodEvents
 from moorage.queue.flushing import Flusher
 from moorage.queue.group_queue import GroupSchedulingQueue
@@ -58,10 +61,11 @@ from moorage.scheduler.schedule_one import ScheduleOne
 from moorage.scheduler.watched_kinds import CustomObject, has_labelled_groups
 from moorage.services.event_broadcaster import Broadcaster
 from moorage.services.extender_client import Connect, http_extenders
-from moorage.services.timing import within
 
 SNAPSHOT_REFRESH_SECONDS = 0.5
 """Interval at which the snapshot is refreshed although no pod is scheduled, in seconds."""
+_STANDBY_SECONDS = 2.0
+"""Time after which a scheduler that waits to lead lists everything again before it begins, in seconds."""
 _MAX_CYCLES_PER_TURN = 20
 """Maximum number of cycles before other tasks run on the loop."""
 _MAX_TURN_SECONDS = 0.02
@@ -182,6 +186,8 @@ class Scheduler:
             nominations=self.cache.nominations,
             pod_groups=self.cache.pod_groups,
             snapshot=self.cache.latest_snapshot,
+            follow_pods=self.cache.follow_pods,
+            pods_on=self.cache.pods_on,
             extenders=http_extenders(config.extenders, self._clock, self._connect_extender),
             live=Live(
                 client,
@@ -189,6 +195,8 @@ class Scheduler:
                 lambda pods: self.queue.activate(pods),
                 lambda root: self.queue.activate_group(root),
                 lambda kind: self._informers.custom(kind),
+                lambda resource, action: self.queue.move_all(event(resource, action)),
+                lambda work: self._background.start(work, is_awaited=False),
             ),
             slow_calls=SlowCalls(slow_plugin_seconds),
             threads=self._threads,
@@ -198,10 +206,12 @@ class Scheduler:
     def _new_queue(self, config: SchedulerConfiguration, max_unschedulable_seconds: float) -> SchedulingQueue:
         groups = self.cache.pod_groups
         new = partial(GroupSchedulingQueue, groups=groups) if groups.is_enabled else SchedulingQueue
+        first = next(iter(self._profiles.values()))
         return new(
             _queue_rules(self._profiles.items()),
-            next(iter(self._profiles.values())).sort_key,
+            first.sort_key,
             self._clock,
+            sub_queues=first.sub_queues,
             initial_backoff_seconds=config.pod_initial_backoff_seconds,
             max_backoff_seconds=config.pod_max_backoff_seconds,
             max_unschedulable_seconds=max_unschedulable_seconds,
@@ -240,6 +250,7 @@ class Scheduler:
                 self._tasks = tasks
                 self._background.begin(tasks)
                 self._threads.begin(tasks)
+                self._handle.periodic.begin(self._clock, tasks)
                 await self._run(tasks, may_begin)
         finally:
             await self._handle.extenders.close()
@@ -254,7 +265,7 @@ class Scheduler:
         self.is_synced = True
         log.info(3, "Handlers synced")
         if may_begin is not None:
-            await may_begin.wait()
+            await self._wait_to_begin(may_begin)
         self._flusher.start()
         self._refresh_snapshot()
         try:
@@ -264,6 +275,23 @@ class Scheduler:
             self._flusher.stop()
             if self._refresh_timer is not None:
                 self._refresh_timer.cancel()
+
+    async def _wait_to_begin(self, may_begin: asyncio.Event) -> None:
+        """Returns when `may_begin` is set, and what the former leader has written is known.
+
+        A watch may have stalled unnoticed while this process was a standby: it would not know the pods that
+        the former leader has bound, and over-commit their nodes.
+        """
+        waits_since = self._clock.now()
+        await may_begin.wait()
+        if self._clock.now() - waits_since < _STANDBY_SECONDS:
+            return
+        log.info(2, "Listing again before the first scheduling cycle as leader")
+        for informer in self._informers.informers:
+            informer.relist()
+        self._restart(self._informers.informers)
+        for informer in self._informers.informers:
+            await informer.synced()
 
     def _refresh_snapshot(self) -> None:
         """Refresh the snapshot periodically, so that no pod has to wait for a large update."""
@@ -331,12 +359,13 @@ class Scheduler:
         """
         registry = self._registry if registry is None else registry
         extenders = http_extenders(config.extenders, self._clock, self._connect_extender)
-        handle = replace(self._handle, extenders=extenders)
+        handle = replace(self._handle, extenders=extenders, periodic=PeriodicCalls())
         profiles = Profiles(config, registry, handle, self._observer.framework)
         if has_labelled_groups(profiles.values()) is not has_labelled_groups(self._profiles.values()):
             raise RegistryError(_NOT_RELOADED)
         self._registry = registry
         self._next_profiles = profiles
+        self._restart(self._informers.redeclared())
         new = self._informers.add(framework for _, framework in profiles.items())
         self._observer.observe_informers(new)
         if extenders.want_whole_objects:
@@ -347,18 +376,23 @@ class Scheduler:
             for informer in self._informers.informers:
                 await informer.synced()
         _log_plugins(profiles.values())
-        former, self._handle = self._handle.extenders, handle
+        former, self._handle = self._handle, handle
+        former.periodic.end()
+        if self._tasks is not None:
+            handle.periodic.begin(self._clock, self._tasks)
         self._apply_configuration(config, profiles)
         if self._tasks is not None:
-            self._tasks.create_task(self._stop_unneeded_informers(former))
+            self._tasks.create_task(self._stop_unneeded_informers(former.extenders))
 
     def _apply_configuration(self, config: SchedulerConfiguration, profiles: Profiles) -> None:
         frameworks = dict(profiles.items())
+        first = next(iter(frameworks.values()))
         self._profiles = self._handlers.profiles = self._schedule_one.profiles = profiles
         self._schedule_one.engine = self._new_engine(config)
         self.queue.reconfigure(
             _queue_rules(frameworks.items()),
-            next(iter(frameworks.values())).sort_key,
+            first.sort_key,
+            sub_queues=first.sub_queues,
             initial_backoff_seconds=config.pod_initial_backoff_seconds,
             max_backoff_seconds=config.pod_max_backoff_seconds,
         )
@@ -373,7 +407,11 @@ class Scheduler:
 
     def _keep_whole(self, is_wanted: bool) -> None:
         """Set whether pods and nodes keep the bytes that were sent; restarts their informers if needed."""
-        for informer in self._informers.keep_whole(is_wanted):
+        self._restart(self._informers.keep_whole(is_wanted))
+
+    def _restart(self, informers: Iterable[Informer[Any]]) -> None:
+        """Restart informers that decode in another way now."""
+        for informer in informers:
             if self._tasks is not None:
                 self._informer_tasks[informer].cancel()
                 self._start_informer(informer, self._tasks)

@@ -2,7 +2,8 @@
 
 Nodes and pods always have one. Other kinds are those in `watched_kinds` of the enabled plugins; a plugin
 without that attribute may read all kinds that default plugins read in every version. Kinds without a type
-here (`plural.version.group`) have an informer if a plugin names them among its events.
+here (`plural.version.group`) have an informer if a plugin names them among its events. Kinds that plugins
+list by themselves (`listed_kinds`) have none.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from moorage.api.base import Object, ObjectMeta
 from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
 from moorage.client.kinds import COSCHEDULING_POD_GROUP, Kind
-from moorage.framework.interface.extension_points import Plugin, WatchingPlugin
+from moorage.framework.interface.extension_points import ListingPlugin, Plugin, WatchingPlugin
 from moorage.framework.runtime.framework import Framework
 from moorage.plugins import DEFAULT_PLUGINS
 from moorage.queue.cluster_events import Resource
@@ -53,6 +54,19 @@ def needed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
     return list(dict.fromkeys((*_watched_by_plugins(frameworks), *of_groups)))
 
 
+def listed_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
+    """The kinds that plugins list by themselves, each once."""
+    plugins = (plugin for framework in frameworks for plugin in framework.plugins.values())
+    listing = (plugin for plugin in plugins if isinstance(plugin, ListingPlugin))
+    return list(dict.fromkeys(kind for plugin in listing for kind in plugin.listed_kinds))
+
+
+def read_kinds(frameworks: Iterable[Framework]) -> list[Kind]:
+    """The kinds to read once beside nodes and pods, to decide as a scheduler does; each once."""
+    frameworks = list(frameworks)
+    return list(dict.fromkeys((*needed_kinds(frameworks), *listed_kinds(frameworks))))
+
+
 def _watched_by_plugins(frameworks: Iterable[Framework]) -> Iterator[Kind]:
     plugins = (plugin for framework in frameworks for plugin in framework.plugins.values())
     return (kind for plugin in plugins for kind in _watched(plugin))
@@ -68,9 +82,13 @@ def has_labelled_groups(frameworks: Iterable[Framework]) -> bool:
 
 
 def custom_kinds(frameworks: Iterable[Framework]) -> dict[str, Kind]:
-    """The custom kinds that plugins register events of, by the name they use."""
+    """The custom kinds that plugins register events of, and none has declared, by the name they use."""
+    frameworks = list(frameworks)
     watched = watched_actions(framework.queue_rules() for framework in frameworks)
-    return {name: kind for name in watched if (kind := custom_kind(name)) is not None}
+    known = (*_watched_by_plugins(frameworks), *listed_kinds(frameworks))
+    declared = {kind.resource for kind in known}
+    names = (name for name in watched if name not in declared)
+    return {name: kind for name in names if (kind := custom_kind(name)) is not None}
 
 
 def custom_kind(name: str) -> Kind | None:

@@ -11,11 +11,10 @@ from moorage.api.manifests import Manifest
 from moorage.backoff import Backoff
 from moorage.client.client import Client
 from moorage.client.kinds import Kind
-from moorage.client.waiting import sleep
+from moorage.client.waiting import sleep, within
 from moorage.clock import Clock
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.services.metric_values import Distribution, Metric, Number
-from moorage.services.timing import within
 
 TOKEN_REVIEW: Final = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", False)
 SUBJECT_ACCESS_REVIEW: Final = Kind(

@@ -13,6 +13,7 @@ from moorage.api.as_sent import whole
 from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.client.waiting import within
 from moorage.clock import Clock
 from moorage.config.types import Extender as ExtenderConfig
 from moorage.config.types import ExtenderTLSConfig
@@ -29,7 +30,6 @@ from moorage.http.errors import AnswerLost, ConnectionFailed, KubeconfigError
 from moorage.http.transport import Request, Response, Transport
 from moorage.services import extender_client_messages as wire
 from moorage.services.go_json import GoJsonError
-from moorage.services.timing import within
 
 T = TypeVar("T")
 

@@ -146,6 +146,10 @@ class Metric(Generic[CellT]):
             self.cells[values] = cell
         return cell
 
+    def remove(self, *values: str) -> None:
+        """Show no cell of these label values any more."""
+        self.cells.pop(values, None)
+
     def allow(self, allowed: Mapping[str, frozenset[str]], on_unexpected: Callable[[], None]) -> None:
         """Show only these values of some labels, all others as one; called before any observation."""
         self._allowed = allowed

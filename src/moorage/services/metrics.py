@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 import platform
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import generate_latest
@@ -45,6 +46,8 @@ QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 """Values of the label `queue` of pending pods."""
 _GROUP_QUEUES: Final = ("incomplete", "pending")
 """Where pods wait for their group."""
+_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_LABEL_NAME: Final = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _POD: Final = "pod"
 _GROUP: Final = "podgroup"
 """The types of entities."""
@@ -85,6 +88,7 @@ class _Section:
         self._specs = specs
         self._shown = shown
         self._options = options
+        self._plugin_metrics: dict[str, MetricSpec] = {}
         self.unexpected = Number()
         self.metrics: dict[str, Metric[Number] | Metric[Distribution]] = {}
 
@@ -102,6 +106,18 @@ class _Section:
         self.metrics[name] = metric
         return metric
 
+    def of_plugin(self, spec: MetricSpec) -> Metric[Number]:
+        """A counter or gauge that a plugin declares; ValueError if its name or labels cannot be used."""
+        if not _METRIC_NAME.fullmatch(spec.name) or not all(map(_LABEL_NAME.fullmatch, spec.labels)):
+            raise ValueError(f"metric {spec.name!r} with labels {list(spec.labels)}: no valid names")
+        known = self.metrics.get(spec.name)
+        if known is None:
+            self._plugin_metrics[spec.name] = spec
+            return self._added(numbers(spec))
+        if self._plugin_metrics.get(spec.name) != spec:
+            raise ValueError(f"metric {spec.name}: there is another one of this name")
+        return cast("Metric[Number]", known)
+
     def complete(self) -> None:
         """Declare the metrics that no code has used."""
         for name in self._shown:
@@ -116,8 +132,12 @@ class _Section:
         return "".join(
             metric.text()
             for name, metric in sorted(self.metrics.items())
-            if metric.cells and name in self._shown and name not in self._options.disabled
+            if metric.cells and self._is_shown(name)
         )
+
+    def _is_shown(self, name: str) -> bool:
+        is_registered = name in self._shown or name in self._plugin_metrics
+        return is_registered and name not in self._options.disabled
 
 
 class Metrics:
@@ -314,6 +334,10 @@ class Metrics:
         GCCollector(registry=self._process)
 
     # -- helpers for several metrics
+
+    def of_plugin(self, spec: MetricSpec) -> Metric[Number]:
+        """A counter or gauge that a plugin declares; ValueError if its name or labels cannot be used."""
+        return self._section.of_plugin(spec)
 
     def samples_plugins(self) -> bool:
         """Whether the cycle that begins measures every plugin; most do not, for speed."""

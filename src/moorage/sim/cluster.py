@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
+from datetime import datetime
 from random import Random
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from moorage.api.base import Object
 from moorage.api.decode import InputError
+from moorage.api.manifests import utc_now
 from moorage.api.pod import Pod
 from moorage.clock import VirtualClock
 from moorage.cluster.cache import Cache
@@ -41,6 +43,7 @@ class SimulatedCluster:
 
     extenders: the extenders to call; by default none, also if the configuration has some. They are never
     called to bind, because bindings are only simulated.
+    now: the wall time at which it decides, for plugins that read it; by default that at which it is made.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class SimulatedCluster:
         seed: int = 0,
         extenders: Extenders | None = None,
         version: KubernetesVersion = DEFAULT_VERSION,
+        now: datetime | None = None,
     ) -> None:
         self.cache = Cache(objects)
         self._has_placements = version.features.topology_aware_workload_scheduling
@@ -58,11 +62,13 @@ class SimulatedCluster:
         handle = Handle(
             self.cache.objects,
             self._effects,
-            VirtualClock(),
+            VirtualClock(epoch=utc_now() if now is None else now),
             Random(seed),
             nominations=self.cache.nominations,
             pod_groups=self.cache.pod_groups,
             snapshot=self.cache.latest_snapshot,
+            follow_pods=self.cache.follow_pods,
+            pods_on=self.cache.pods_on,
             extenders=extenders or Extenders(),
             version=version,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from moorage.api.base import Object
@@ -14,7 +15,11 @@ from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
 from moorage.engine.decision import Decision
 from moorage.framework.interface.cycle_state import CycleState
-from moorage.framework.loading.plugin_discovery import DiscoveredPlugins, enabled_everywhere
+from moorage.framework.loading.plugin_discovery import (
+    DiscoveredPlugins,
+    enabled_everywhere,
+    load_enabled,
+)
 from moorage.plugins import default_registry
 from moorage.sim.admission import Admission
 from moorage.sim.cluster import SimulatedCluster
@@ -27,6 +32,7 @@ def decide(
     config: SchedulerConfiguration | None = None,
     seed: int = 0,
     version: KubernetesVersion = DEFAULT_VERSION,
+    now: datetime | None = None,
 ) -> Decision:
     """The decision for a pod in a cluster of these objects, with its reasons; nothing is changed.
 
@@ -37,6 +43,7 @@ def decide(
     plugins: classes enabled besides the default plugins, in every profile, at all their extension points.
     seed: seed for the choice among nodes with equal scores.
     version: the version of Kubernetes to emulate; `config` should have been read for the same one.
+    now: the wall time to decide at, for plugins that read it; by default the present.
     """
     config, registry = with_classes(default_config(version) if config is None else config, plugins)
     objects = list(objects)
@@ -44,7 +51,7 @@ def decide(
     admission = Admission(manifests)
     known = [item for item in objects if isinstance(item, Object)]
     stored = [*known, *admission.objects(manifests)]
-    cluster = SimulatedCluster(stored, config, registry, seed, version=version)
+    cluster = SimulatedCluster(stored, config, registry, seed, version=version, now=now)
     asked = _pod_of(pod, admission)
     return cluster.decide(cluster.take_out(asked), CycleState())
 
@@ -55,6 +62,7 @@ def with_classes(config: SchedulerConfiguration, plugins: Iterable[type[Any]]) -
     for plugin in plugins:
         registry.register(plugin.name, plugin)
         config = enabled_everywhere(config, plugin)
+    load_enabled(config, registry)  # Before objects are read: plugins may declare their kinds.
     return DiscoveredPlugins(config, registry)
 
 

@@ -32,9 +32,7 @@ _GATED: Final = Condition(
     reason="SchedulingGated",
     message="Scheduling is blocked due to non-empty scheduling gates",
 )
-_BOUND: Final = Condition(type="PodScheduled", status="True")
 _NEW: Final = PodStatus()
-_NEW_BOUND: Final = PodStatus(conditions=(_BOUND,))
 
 
 class ObjectStore:
@@ -45,6 +43,8 @@ class ObjectStore:
         self._tables: dict[str, dict[Key, Any]] = defaultdict(dict)
         self._listeners: dict[str, list[list[Listener[Any]]]] = defaultdict(list)
         self._numbers = count(1)
+        self._new_bound = _new_bound(datetime.min)
+        """The status of pods that were bound within the second of the last binding, and that never failed."""
         self.version = 0
         """Number of writes; the latest resource version."""
 
@@ -125,9 +125,20 @@ class ObjectStore:
             pod,
             metadata=self._next(pod),
             spec=replace(pod.spec, node_name=node_name),
-            status=_bound(pod.status),
+            status=self._bound(pod.status),
         )
         self._put(POD, (namespace, name), bound)
+
+    def _bound(self, status: PodStatus) -> PodStatus:
+        """The status of a pod that is bound now; pods that never failed share that of a second."""
+        second = self._now().replace(microsecond=0)
+        if self._new_bound.conditions[0].last_transition_time != second:
+            self._new_bound = _new_bound(second)
+        if status == _NEW:
+            return self._new_bound
+        (condition,) = self._new_bound.conditions
+        others = tuple(each for each in status.conditions if each.type != condition.type)
+        return replace(status, conditions=(*others, condition), nominated_node_name="")
 
     def write_pod_status(self, namespace: str, name: str, patch: Manifest) -> Pod:
         """Apply a status patch of the scheduler to a pod: conditions, and single fields."""
@@ -182,12 +193,10 @@ def _completed(obj: Object) -> Object:
     return obj
 
 
-def _bound(status: PodStatus) -> PodStatus:
-    """The status of a pod that is bound; pods that never failed share one."""
-    if status == _NEW:
-        return _NEW_BOUND
-    others = tuple(each for each in status.conditions if each.type != _BOUND.type)
-    return replace(status, conditions=(*others, _BOUND), nominated_node_name="")
+def _new_bound(second: datetime) -> PodStatus:
+    """The status of a new pod that was bound in a second, to which API servers round the time."""
+    condition = Condition(type="PodScheduled", status="True", last_transition_time=second)
+    return PodStatus(conditions=(condition,))
 
 
 def grace_seconds_of(pod: Pod) -> int:

@@ -25,6 +25,7 @@ from moorage.api.pod import Pod
 from moorage.config.load import default_config, parse_profiles
 from moorage.config.types import SchedulerConfiguration
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion, nearest_version
+from moorage.plugins import default_registry
 from moorage.sim.group_recording import GroupExpectation, GroupStep
 
 _VERSION: Final = re.compile(r"\bv(\d+)\.(\d+)")
@@ -120,10 +121,12 @@ def parse_recording(
     if is_grouped or gates or recorded:
         recorded |= _gates_of_groups(document.get("gates")) if is_grouped else {}
         version = version.with_gates({**recorded, **(gates or {})})
+    config = _config(document.get("config"), version, f"{where}: config")
+    _load_plugins(config)
     return Recording(
         name,
         str(document.get("family") or name),
-        _config(document.get("config"), version, f"{where}: config"),
+        config,
         version,
         bool(document.get("preempts")),
         _objects(document.get("objects"), f"{where}: objects"),
@@ -141,6 +144,15 @@ def _config(config: Any, version: KubernetesVersion, where: str) -> SchedulerCon
     parsed = parse_profiles(_list(config["profiles"], f"{where}.profiles"), version=version)
     percentage = convert(config.get("percentageOfNodesToScore") or 0, int, where)
     return replace(parsed, percentage_of_nodes_to_score=percentage)
+
+
+def _load_plugins(config: SchedulerConfiguration) -> None:
+    """Load the plugins of moorage that a configuration enables: they declare kinds of recorded objects."""
+    registry = default_registry()
+    for profile in config.profiles:
+        enabled = {ref.name for _, plugins in profile.plugins.items() for ref in plugins.enabled}
+        for name in enabled & registry.keys():
+            registry[name]
 
 
 def _gates_of_groups(recorded: object) -> dict[str, bool]:
@@ -174,7 +186,8 @@ def _objects(value: Any, where: str) -> tuple[Object, ...]:
 
 def _object(manifest: Any, where: str) -> Object | None:
     """An object; groups of scheduler-plugins are read into the form that scheduling reads."""
-    if isinstance(manifest, Mapping) and manifest.get("apiVersion") == COSCHEDULING:
+    named = (manifest.get("apiVersion"), manifest.get("kind")) if isinstance(manifest, Mapping) else None
+    if named == (COSCHEDULING, "PodGroup"):
         return convert(manifest, CoschedulingPodGroup, where).as_pod_group()
     return decode_object(manifest, where)
 

@@ -11,9 +11,11 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, TypeVar
 
-from moorage.api.decode import KINDS, convert
+from moorage.api.base import Object
+from moorage.api.decode import convert
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client, PatchType
+from moorage.client.declared_kinds import object_type
 from moorage.client.informer import Informer
 from moorage.client.kinds import EVENT, POD, Kind
 from moorage.clock import Clock
@@ -36,6 +38,8 @@ class _NoTransport:
 class StoreClient(Client):
     """A client of a store in this process."""
 
+    informs_at_once = True
+
     def __init__(self, store: ObjectStore) -> None:
         super().__init__(_NoTransport())
         self.store = store
@@ -53,7 +57,7 @@ class StoreClient(Client):
 
     async def create(self, kind: Kind, namespace: str, obj: Manifest, **query: str | int) -> Manifest:
         """Create an object."""
-        return _manifest(self.store.create(kind, namespace, convert(obj, KINDS[kind.name])))
+        return _manifest(self.store.create(kind, namespace, _object(kind, obj)))
 
     async def post(self, kind: Kind, namespace: str, obj: Any) -> bytes:
         """Count an event."""
@@ -89,7 +93,7 @@ class StoreClient(Client):
         if version and version != known.metadata.resource_version:
             raise RequestError(409, "Conflict", f'{kind.plural} "{name}" has changed since it was read')
         merged = _merged(_manifest(known), patch)
-        return _manifest(self.store.update(kind, convert(merged, KINDS[kind.name])))
+        return _manifest(self.store.update(kind, _object(kind, merged)))
 
     async def delete(
         self,
@@ -129,6 +133,13 @@ class StoreInformer(Informer[T]):
         self._store.watch(self.kind, self.listeners)
         self._synced.set()
         await asyncio.Event().wait()
+
+
+def _object(kind: Kind, manifest: Manifest) -> Object:
+    """An object of a kind that scheduling reads."""
+    known = object_type(kind)
+    assert known is not None, kind
+    return convert(manifest, known)
 
 
 def _manifest(obj: Any) -> Manifest:

@@ -15,7 +15,7 @@ from moorage.client.credentials import Access
 from moorage.client.kinds import NAMESPACE, POD, PRIORITY_CLASS, Kind
 from moorage.explain.cluster_reader import forbidden_text, left_out_texts, read_cluster
 from moorage.http.errors import ConnectionFailed, RequestError
-from moorage.scheduler.watched_kinds import needed_kinds
+from moorage.scheduler.watched_kinds import read_kinds
 from moorage.sim.cluster import SimulatedCluster
 from moorage.simulation.settings import Settings
 
@@ -59,7 +59,7 @@ async def read_live(access: Access, settings: Settings, *, has_new_pods: bool) -
 async def read_with(client: Client, settings: Settings, *, has_new_pods: bool) -> LiveCluster:
     """The same with a client; also RequestError and ConnectionFailed."""
     profiles = SimulatedCluster((), settings.config, settings.registry, version=settings.version).profiles
-    content = await read_cluster(client, needed_kinds(profiles.values()))
+    content = await read_cluster(client, read_kinds(profiles.values()))
     if POD in content.forbidden:
         raise InputError("", forbidden_text([POD], "list"))
     forbidden = list(content.forbidden)

@@ -21,8 +21,9 @@ from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.node import Node
 from moorage.api.pod import Pod, PodStatus
+from moorage.client.declared_kinds import kind_of_object
 from moorage.client.informer import EventType
-from moorage.client.kinds import KINDS_BY_NAME, NODE, POD, POD_GROUP
+from moorage.client.kinds import NODE, POD, POD_GROUP
 from moorage.http.errors import RequestError
 from moorage.queue.queued_pod import QueuedPod
 from moorage.queue.scheduling_queue import Place, nothing_began
@@ -149,7 +150,9 @@ class Simulation:
             if isinstance(item, Pod) and not item.spec.node_name:
                 pending.append(item)
             elif not isinstance(item, Pod):
-                self._store.create(KINDS_BY_NAME[type(item).__name__], item.namespace, item)
+                kind = kind_of_object(item)
+                assert kind is not None, item
+                self._store.create(kind, item.namespace, item)
             elif not item.finished:
                 self._store.create(POD, item.namespace, _without_finalizers(item))
         for pod in pending:

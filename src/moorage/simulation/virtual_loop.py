@@ -77,6 +77,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 class VirtualLoopClock(LoopClock):
     """The clock of a virtual loop: wall time moves with it."""
 
+    is_virtual = True
+
     def __init__(self, epoch: datetime = DEFAULT_EPOCH) -> None:
         super().__init__()
         self._epoch = epoch

@@ -85,6 +85,8 @@ class Stage:
             random=Random(0),
             nominations=self.cache.nominations,
             snapshot=self.cache.snapshot,
+            follow_pods=self.cache.follow_pods,
+            pods_on=self.cache.pods_on,
         )
         (profile,) = recipe.config.profiles
         self.framework = Framework(profile, recipe.registry, handle)

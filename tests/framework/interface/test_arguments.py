@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from moorage import Duration, Struct
+from moorage.api.quantity import Quantity, parse_quantity
 from moorage.framework.interface.arguments import ArgumentsError, typed_arguments
 
 
@@ -32,6 +33,12 @@ class Camel(Struct):
 
     favorite_number: int = 7
     zones: dict[str, float] = {}
+
+
+class Amounts(Struct):
+    """Amounts of resources, as manifests have them."""
+
+    requests: dict[str, Quantity] = {}
 
 
 class Even(msgspec.Struct):
@@ -70,6 +77,11 @@ ACCEPTED: dict[str, tuple[Any, Any, Any]] = {
         Camel,
         Camel(favorite_number=3),
     ),
+    "quantities": (
+        {"requests": {"cpu": 2, "memory": "1.5Gi"}},
+        Amounts,
+        Amounts(requests={"cpu": parse_quantity("2"), "memory": parse_quantity("1.5Gi")}),
+    ),
     "ready-made": (Camel(favorite_number=9), Camel, Camel(favorite_number=9)),
     "of no type": ({"a": [1]}, Any, {"a": [1]}),
     "of a mapping": ({"a": [1]}, dict[str, Any], {"a": [1]}),
@@ -102,6 +114,11 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
         {"favorite_number": 1, "patience": 5},
         Plain,
         "args.patience: expected a duration (like 15s, 1m30s or 100ms), got 5",
+    ),
+    "what is no quantity": (
+        {"requests": {"cpu": "two"}},
+        Amounts,
+        "args.requests[...]: 'two' is not a quantity (like 100m, 1.5Gi or 2e3)",
     ),
     "what must be given": ({}, Plain, "args.favorite_number: Required value"),
     "a field that is not there": (

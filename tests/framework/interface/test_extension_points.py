@@ -42,6 +42,7 @@ from moorage.framework.interface.extension_points import (
     ScoreNodePlugin,
     ScorePlugin,
     SkipsPodPlugin,
+    SubQueuesPlugin,
     methods_of,
 )
 from moorage.plugins import DEFAULT_PLUGINS, GROUP_PLUGINS
@@ -111,6 +112,7 @@ PRE_ENQUEUE: tuple[type[PreEnqueuePlugin], ...] = (
     GangScheduling,
 )
 QUEUE_SORT: tuple[type[QueueSortPlugin], ...] = (PrioritySort,)
+SUB_QUEUES: tuple[type[SubQueuesPlugin], ...] = ()
 PRE_FILTER: tuple[type[PreFilterPlugin], ...] = (
     NodeAffinity,
     NodePorts,
@@ -223,6 +225,7 @@ IMPLEMENTATIONS: dict[type[Any], tuple[type[Any], ...]] = {
     DependsOnPlugin: DEPENDS_ON,
     PreEnqueuePlugin: PRE_ENQUEUE,
     QueueSortPlugin: QUEUE_SORT,
+    SubQueuesPlugin: SUB_QUEUES,
     PreFilterPlugin: PRE_FILTER,
     PodChangePlugin: POD_CHANGE,
     SkipsPodPlugin: SKIPS_POD,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -109,6 +110,29 @@ class HandleReader:
 def test_what_a_simulation_lends() -> None:
     assert decide(make_pod("p"), [make_node("a")], [HandleReader]).node == "a"
     assert HandleReader.seen == [("default-scheduler", False, ["a"], 0)]
+
+
+class TellsTime:
+    name = "TellsTime"
+
+    def __init__(self, handle: Handle) -> None:
+        self._clock = handle.clock
+
+    def filter_node(self, cycle: Any, pod: Any, node: Any) -> str:
+        return f"{self._clock.utc_now():%Y-%m-%d}"
+
+
+def test_a_decision_is_made_at_a_time() -> None:
+    moment = datetime(2001, 5, 17, tzinfo=UTC)
+    assert "1 2001-05-17" in decide(make_pod("p"), [make_node("a")], [TellsTime], now=moment).message
+    assert "1 2001-05-17" not in decide(make_pod("p"), [make_node("a")], [TellsTime]).message
+
+
+def test_a_decision_is_made_at_present() -> None:
+    before = datetime.now(UTC)
+    config, registry = default_config(), default_registry()
+    clock = SimulatedCluster([], config, registry).profiles["default-scheduler"].handle.clock
+    assert before <= clock.utc_now() <= datetime.now(UTC)
 
 
 def test_what_a_simulation_has_not_says_so() -> None:

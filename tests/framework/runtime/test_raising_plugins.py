@@ -21,6 +21,7 @@ from moorage.framework.runtime.framework import Framework
 from moorage.klog import UNHANDLED, Message, kobj
 from moorage.queue.heap import PodHeap
 from moorage.queue.queued_pod import QueuedPod
+from moorage.queue.sub_queues import SharedSubQueueOrder
 from tests.builders import make_node, make_pod
 from tests.framework.helpers import POD, framework_of, nodes
 
@@ -193,7 +194,39 @@ def test_keys_that_cannot_be_compared_exclude_no_pod(caplog: pytest.LogCaptureFi
     assert caplog.text.count("The scheduling queue is not in order") == 1
 
 
+class SortsTeams(Sorts):
+    """Teams in the order of their names; what does not work depends on the team."""
+
+    def sub_queue(self, queued: QueuedPod) -> Any:
+        team = queued.pod.labels.get("team", "")
+        return [] if team == "unhashable" else {"raises": lambda: 1 // 0}.get(team, lambda: team)()
+
+    def sub_queue_sort(self, sub_queue: Any, first: QueuedPod) -> Any:
+        return {"incomparable": None}.get(sub_queue, 1 // (sub_queue != "no key") and sub_queue)
+
+    def changed_sub_queues(self, firsts: Any, popped: Any, failed: bool) -> Any:
+        return [[]] if popped == "early" else 1 // (popped != "late")
+
+
+def test_sub_queues_that_fail_exclude_no_pod(caplog: pytest.LogCaptureFixture) -> None:
+    teams = ["no key", "late", "raises", "unhashable", "early"]
+    framework = framework_of(SortsTeams(), queue_sort=ONLY_SORTS)
+    assert framework.sub_queues is not None
+    place = SharedSubQueueOrder(framework.sub_queues).place(framework.sort_key)
+    for number, team in enumerate(teams):
+        pod = make_pod(team.replace(" ", "-"), uid=str(number), labels={"team": team, "turn": "1"})
+        place.put(QueuedPod(pod, 0.0))
+    place.validate()
+    popped = [place.pop() for _ in teams]
+    names = [queued.pod.name for queued in popped if queued is not None]
+    assert names == ["early", "late", "no-key", "raises", "unhashable"]
+    assert place.pop() is None
+    assert caplog.text.count("its sub-queues are not in order") == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_moorage_s_own_order_has_plain_keys() -> None:
     framework = framework_of()
     queued = QueuedPod(POD, 0.0)
     assert framework.sort_key(queued) == framework.at("queue_sort")[0](queued)
+    assert framework.sub_queues is None

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from moorage.admission.pods.totals import containers_total
 from moorage.api.manifests import Manifest
 from moorage.api.names import HUGE_PAGES, is_pod_level_resource
+from moorage.api.qos import COUNTED_FOR_QOS, qos_of
 from moorage.api.quantity import parse_quantity
-
-_COUNTS_FOR_QOS: Final = ("cpu", "memory")
 
 
 def default_pod_level_resources(spec: Manifest) -> None:
@@ -28,7 +26,7 @@ def default_pod_level_resources(spec: Manifest) -> None:
     resources["limits"] = limits
     requests = dict(asked)
     for name, amount in containers_total(spec, "requests").items():
-        if name in _COUNTS_FOR_QOS:
+        if name in COUNTED_FOR_QOS:
             requests.setdefault(name, str(amount))
     for name, limit in limits.items():
         if is_pod_level_resource(name):
@@ -40,32 +38,16 @@ def default_pod_level_resources(spec: Manifest) -> None:
 def qos_class(pod: Manifest) -> str:
     """The QoS class: Guaranteed, Burstable or BestEffort."""
     spec = pod.get("spec") or {}
-    requests: dict[str, int] = {}
-    limits: dict[str, int] = {}
-    guaranteed = True
-    whole = spec.get("resources")
-    if whole is not None:
-        _gather(requests, whole.get("requests"))
-        if whole.get("limits"):
-            guaranteed = _gather(limits, whole["limits"]) == len(_COUNTS_FOR_QOS)
-    else:
-        for key in ("containers", "initContainers"):
-            for container in spec.get(key) or ():
-                resources = container.get("resources") or {}
-                _gather(requests, resources.get("requests"))
-                if _gather(limits, resources.get("limits")) < len(_COUNTS_FOR_QOS):
-                    guaranteed = False
-    if not requests and not limits:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+    if (whole := spec.get("resources")) is not None:
+        return str(qos_of([_amounts(whole)]))
+    containers = (*(spec.get("containers") or ()), *(spec.get("initContainers") or ()))
+    return str(qos_of(_amounts(each.get("resources") or {}) for each in containers))
 
 
-def _gather(total: dict[str, int], amounts: Mapping[str, str] | None) -> int:
-    """Add the positive amounts of resources that count for QoS; returns the number of these resources."""
-    count = 0
-    if amounts:
-        for name in _COUNTS_FOR_QOS:
-            if (text := amounts.get(name)) and (amount := parse_quantity(text)) > 0:
-                total[name] = total.get(name, 0) + amount
-                count += 1
-    return count
+def _amounts(resources: Manifest) -> tuple[dict[str, int], dict[str, int]]:
+    """Requests and limits of the resources that count for QoS."""
+    return _parsed(resources.get("requests")), _parsed(resources.get("limits"))
+
+
+def _parsed(written: Mapping[str, str] | None) -> dict[str, int]:
+    return {name: parse_quantity(text) for name in COUNTED_FOR_QOS if (text := (written or {}).get(name))}

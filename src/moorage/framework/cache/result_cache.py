@@ -157,6 +157,9 @@ class _Declared:
         """Collect what depends on all plugins."""
         for preparation in self.preparations.values():
             self.prepared.inherit(preparation.state)
+        for each in self.by_number:
+            if each is not None and each.node_objects:
+                self._snapshot.follow(each.node_objects)
         declared = (each for each in self.by_number if each is not None and each.tables)
         tables = {table: None for each in declared for table in each.tables}
         self.tables = tuple(tables)

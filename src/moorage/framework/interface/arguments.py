@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 
+from moorage.api.decode import decode_hook
+from moorage.api.quantity import Quantity
 from moorage.config.duration import Duration, parse_duration
 from moorage.config.problems import required, shown
 
@@ -97,11 +99,13 @@ def _problems(given: Mapping[str, Any], fields: Mapping[str, _Field]) -> Iterato
 
 
 def _read(kind: type, value: Any) -> Any:
-    """Types that are not JSON's: durations, written as `1m30s`."""
+    """Types that are not JSON's: durations, written as `1m30s`, and quantities, as `1.5Gi`."""
     if kind is Duration and isinstance(value, str):
         return parse_duration(value)
     if kind is Duration:
         raise ValueError(f"expected a duration (like 15s, 1m30s or 100ms), got {shown(value)}")
+    if kind is Quantity:
+        return decode_hook(kind, value)
     raise TypeError(f"{kind.__name__} cannot be read from a configuration")
 
 

@@ -16,7 +16,9 @@ from moorage.api.base import Object
 class DependsOn:
     """What answers depend on, besides the pod's namespace, labels, spec and owner, and the node itself.
 
-    pods: the pods on the node. images: which nodes have which images. tables: other kinds of objects.
+    pods: the pods on the node. images: which nodes have which images.
+    tables: types of other objects, of watched or listed kinds, or that the plugin puts into `Handle.objects`.
+    node_objects: the same where objects are named after nodes: answers depend on the one of the node alone.
     runs_after_filter: whether the plugin has to run for such pods after a node is chosen.
     reads: the parts of the pod that the plugin reads: pods with equal parts share its answers, whatever else
         differs between them. None: answers are shared only by the pods of an equivalence class.
@@ -25,6 +27,7 @@ class DependsOn:
     pods: bool = False
     images: bool = False
     tables: tuple[type[Object], ...] = ()
+    node_objects: tuple[type[Object], ...] = ()
     runs_after_filter: bool = True
     reads: Hashable | None = None
 

@@ -22,7 +22,7 @@ next pods of the equivalence class if it has `depends_on`, which determines how 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -97,7 +97,48 @@ class QueueSortPlugin(Protocol):
     """Orders the active queue; exactly one plugin, the same in every profile."""
 
     def queue_sort(self, queued: QueuedPod) -> Any:
-        """The pod's sort key: pods with smaller keys are scheduled first. Keys must be comparable."""
+        """The pod's sort key: pods with smaller keys are scheduled first. Keys must be comparable.
+
+        It must not change while the pod waits, except with the pod itself: it is computed when the pod enters
+        the active queue or backoff, and when the pod is updated. For an order that changes, see
+        `SubQueuesPlugin`.
+        """
+
+
+@runtime_checkable
+class SubQueuesPlugin(Protocol):
+    """A queue sort whose order changes while pods wait: it is that of sub-queues, evaluated before each pop.
+
+    Pods are in sub-queues, such as one for each team, and `queue_sort` is the order inside each. The pod that
+    is popped next is the first one of the sub-queue with the smallest key. The same holds for pods that are
+    popped from backoff early, where the ends of their backoff come before `queue_sort`.
+
+    The queue has a copy of each key, and computes it again for sub-queues that the plugin names: a pop takes
+    time for the logarithm of the number of sub-queues, and for the keys that have changed.
+    """
+
+    def sub_queue(self, queued: QueuedPod) -> Hashable:
+        """The sub-queue that a pod belongs to; called when the pod is queued, and when it is updated.
+
+        A group of pods is one entry, with the member that stands for it.
+        """
+
+    def sub_queue_sort(self, sub_queue: Any, first: QueuedPod) -> Any:
+        """The key of a sub-queue, given its first pod: smaller keys come first. Keys must be comparable.
+
+        Called when another pod becomes the first, and when `changed_sub_queues` names the sub-queue; until
+        then, the key must not change.
+        """
+
+    def changed_sub_queues(
+        self, firsts: Mapping[Any, QueuedPod], popped: Any, failed: bool
+    ) -> Iterable[Hashable] | None:
+        """The sub-queues whose keys may have changed since the last call; None: all of them.
+
+        Called before a pod is popped. firsts: the first pods of all sub-queues that have any; the pod is one
+        of them. popped: the sub-queue of the pod that was popped before; None if there was none since the
+        last call. failed: whether its attempt has failed; else the pod is on its node already.
+        """
 
 
 @runtime_checkable
@@ -129,6 +170,19 @@ class WatchingPlugin(Protocol):
     """The kinds of `moorage.kinds` beside nodes and pods.
 
     A plugin without this attribute may read all kinds that default plugins read in every emulated version.
+    """
+
+
+@runtime_checkable
+class ListingPlugin(Protocol):
+    """Declares which objects it lists by itself, as they cannot be watched: a role allows to list them."""
+
+    listed_kinds: tuple[Kind, ...]
+    """The kinds, each of `declare_kind`.
+
+    The scheduler has no informers for them: the plugin reads them (`Handle.every`), and says when they have
+    changed (`Handle.announce`). Simulations of a cluster and `moorage explain` read them once, like watched
+    kinds.
     """
 
 
@@ -338,7 +392,7 @@ class PodGroupPostFilterPlugin(Protocol):
     ) -> PodGroupPostFilterResult | Status | Awaitable[PodGroupPostFilterResult | Status]:
         """Called in order until one succeeds; the messages of the others are joined into the group's.
 
-        An awaitable may wait for nothing but the dry run.
+        May be async, to wait for the dry run, and for nothing else.
         """
 
 
@@ -486,7 +540,7 @@ POINTS: Mapping[str, ExtensionPoint] = MappingProxyType(
         point.name: point
         for point in (
             ExtensionPoint("pre_enqueue", (PreEnqueuePlugin,)),
-            ExtensionPoint("queue_sort", (QueueSortPlugin,)),
+            ExtensionPoint("queue_sort", (QueueSortPlugin,), (SubQueuesPlugin,)),
             ExtensionPoint("pre_filter", (PreFilterPlugin,), (PodChangePlugin, SkipsPodPlugin)),
             ExtensionPoint("filter", (FilterPlugin, FilterNodePlugin), (FiltersByNodePlugin,)),
             ExtensionPoint("post_filter", (PostFilterPlugin,)),
@@ -510,6 +564,9 @@ POINTS: Mapping[str, ExtensionPoint] = MappingProxyType(
 
 BINDING_POINTS = frozenset(point.name for point in POINTS.values() if point.may_wait)
 """The extension points of the binding cycle: methods there may wait."""
+
+ASYNC_POINTS = BINDING_POINTS | {"pod_group_post_filter"}
+"""The extension points whose methods may be async."""
 
 PROTOCOLS: tuple[type[Any], ...] = (
     EventsPlugin,

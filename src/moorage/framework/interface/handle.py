@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeVar
 
 from moorage.api.base import Object
 from moorage.api.manifests import Manifest
 from moorage.api.pod import Pod
 from moorage.api.pod_groups import GroupKey
+from moorage.client.waiting import sleep, within
 from moorage.clock import Clock, LoopClock
 from moorage.cluster.nominations import Nominations
 from moorage.cluster.object_tables import Objects
+from moorage.cluster.pod_followers import PodFollower
 from moorage.cluster.pod_groups import PodGroups
 from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
@@ -25,15 +27,20 @@ from moorage.framework.interface.cycle_state import CycleState
 from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effects, NoEffects
 from moorage.framework.interface.nodes import Nodes
+from moorage.framework.runtime.hypothetical_nodes import HypotheticalNodes
+from moorage.framework.runtime.periodic_calls import PeriodicCalls
 from moorage.framework.runtime.plugin_metrics import PluginMetrics
 from moorage.framework.runtime.plugin_threads import PluginThreads, WrongThreadError
 from moorage.framework.runtime.pre_binding import PreBinding
 from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.framework.runtime.slow_plugins import SlowCalls
 from moorage.framework.runtime.waiting_pods import WaitingPods
+from moorage.queue.cluster_events import Action
 
 if TYPE_CHECKING:
     from moorage.client.client import Client
+
+T = TypeVar("T")
 
 FilterRunner = Callable[[CycleState, Pod, Nodes, Diagnosis], Nodes]
 """Runs all filters of a profile over nodes: returns those that pass, and records rejections."""
@@ -69,6 +76,11 @@ class EventRecorder(Protocol):
         """Record an event; never waits."""
 
 
+def _no_background(work: Coroutine[Any, Any, None]) -> None:
+    work.close()
+    raise NotHereError("handle.in_background: there is no scheduler that would do the work")
+
+
 @dataclass(frozen=True, slots=True)
 class Live:
     """What only a scheduler that runs in a cluster has; simulations have none of it."""
@@ -78,6 +90,14 @@ class Live:
     activate: Callable[[Iterable[Pod]], None]
     activate_group: Callable[[GroupKey], None]
     custom: Callable[[str], list[Manifest]] = lambda kind: []
+    announce: Callable[[str, Action], None] = lambda resource, action: None
+    start: Callable[[Coroutine[Any, Any, None]], None] = _no_background
+    only_compares: bool = False
+    """Whether nothing of what is decided is carried out."""
+
+
+def _no_profile() -> NoReturn:
+    raise NotHereError("handle.hypothetical_nodes: there are filters only in a profile")
 
 
 def _outside_a_profile(cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis) -> NoReturn:
@@ -94,9 +114,21 @@ class Handle:
         objects: the informers' caches, live, a table for each kind: `handle.objects.of(Namespace)`. Plugins
             may assume changes there (`ObjectTable.assume`) in reserve, and take them back in unreserve. What
             a cycle reads comes from `nodes.objects`, which does not change.
+        pods_on(node_name): the pods on a node, live, those included that are being bound.
         custom(kind): all objects of a kind that moorage does not know, as the API server has them, where the
             plugin's `events` names it, by the same name: `handle.custom("quotas.v1.example.com")`.
         wait_until(condition, timeout_seconds): wait, in pre_bind or bind, for objects to change.
+
+    Beside the scheduling cycles, where there is a scheduler:
+        every(interval_seconds, method): call an async method again and again, such as to read what has no
+            informer. What is read and matters to decisions is put into `objects`, so that cycles see it.
+        announce(resource, action): say that what was read has changed, for pods that the plugin refused.
+        in_background(work): have a coroutine done. A simulation does not end before it; shutdown does not
+            wait for it.
+        sleep(seconds), within(seconds, work): a pause, and a time limit, by the handle's clock.
+        clock.call_later(seconds, call): a timer, which can be cancelled.
+        has_ended: whether another configuration is in force. Calls of `every` end by themselves; background
+            work and timers that the plugin starts again have to ask.
 
     Writing, where there is a cluster (`is_live`):
         client: requests to the API server, as the scheduler's account:
@@ -104,6 +136,8 @@ class Handle:
             the other extension points do not wait. NotHereError in simulations.
         record_event(about, reason, note): an event about an object, for `kubectl describe`. Simulations
             record none.
+        is_acting: whether decisions are carried out: not by a scheduler that only compares its own. Plugins
+            that write by themselves ask before.
         effects: what moorage's own plugins write with; a simulation does it to its own cluster.
 
     Other pods:
@@ -112,6 +146,9 @@ class Handle:
         nominations: pods that are to get a node that is being freed for them: `node_of(uid)`,
             `on(node_name)`, `put(pod, node_name)`, `remove(uid)`.
         pod_groups: groups of pods, their hierarchy and members.
+        follow_pods(follower): call `follower.pod_moved(info, count)` for every pod on a node, and from now on
+            when one comes to a node (1), assumed or seen there, or leaves it (-1); a pod that changes does
+            both. It must be fast, and must not raise. The follower is not kept alive by this.
         activate(pods): move pods to the active queue. Simulations have no queue: nothing happens.
         activate_group(key): the same for the pods of a group, by the root of its hierarchy.
         pre_binding: pods in pre-bind, which can still be stopped.
@@ -122,12 +159,13 @@ class Handle:
         single_node_filters: the same for one node at a time, where their results for a node can be cached.
         without_pods(cycle, pod, snapshot, infos): a cycle state for `run_filters` that does not count some
             pods on other nodes.
+        hypothetical_nodes(): nodes that do not exist yet: would a pod fit on a new node like this one?
         extenders: the web services that take part in scheduling, in their order.
 
     In threads (`pre_bind`, `bind` and `post_bind` that are not async, or a thread of the plugin's own):
         on_loop(call): call something on the scheduler's loop, and wait for its result; `call`
             may be async: `handle.on_loop(lambda: handle.client.get(kinds.CONFIG_MAP, "default", "zones"))`.
-        Safe as they are: record_event, activate, activate_group, is_live, profile, `custom`,
+        Safe as they are: record_event, activate, activate_group, announce, is_live, profile, `custom`,
             `pre_binding.is_stopped`, `allow` and `reject` of waiting pods, and getting a single object from
             `objects`.
             WrongThreadError: client, nodes and wait_until. All else, such as changing or iterating over
@@ -148,14 +186,18 @@ class Handle:
     run_filters: FilterRunner = _outside_a_profile
     single_node_filters: SingleNodeFiltersOf = lambda cycle: None
     without_pods: StateWithoutPods = lambda cycle, pod, snapshot, infos: cycle
+    hypothetical_nodes: Callable[[], HypotheticalNodes] = _no_profile
     nominations: Nominations = field(default_factory=Nominations)
     pod_groups: PodGroups = field(default_factory=lambda: PodGroups(Objects(), lambda uid: None))
     snapshot: Callable[[], Snapshot] = Snapshot
+    follow_pods: Callable[[PodFollower], None] = lambda follower: None
+    pods_on: Callable[[str], list[Pod]] = lambda node_name: []
     extenders: Extenders = field(default_factory=Extenders)
     live: Live | None = None
     profile: str = ""
     slow_calls: SlowCalls = field(default_factory=SlowCalls)
     threads: PluginThreads = field(default_factory=PluginThreads)
+    periodic: PeriodicCalls = field(default_factory=PeriodicCalls)
     version: KubernetesVersion = DEFAULT_VERSION
 
     def __post_init__(self) -> None:
@@ -169,6 +211,7 @@ class Handle:
         run_filters: FilterRunner,
         single_node_filters: SingleNodeFiltersOf,
         without_pods: StateWithoutPods,
+        hypothetical_nodes: Callable[[], HypotheticalNodes],
     ) -> Handle:
         """A copy for one profile of several; everything else is shared."""
         return replace(
@@ -177,6 +220,7 @@ class Handle:
             run_filters=run_filters,
             single_node_filters=single_node_filters,
             without_pods=without_pods,
+            hypothetical_nodes=hypothetical_nodes,
         )
 
     def nodes(self) -> Nodes:
@@ -195,6 +239,11 @@ class Handle:
     def is_live(self) -> bool:
         """Whether there is a cluster: not in `moorage decide`, replays and tests of plugins."""
         return self.live is not None
+
+    @property
+    def is_acting(self) -> bool:
+        """Whether decisions are carried out in a cluster: a scheduler that only compares its own does not."""
+        return self.live is not None and not self.live.only_compares
 
     @property
     def client(self) -> Client:
@@ -227,6 +276,41 @@ class Handle:
         """The same for all pods of a group that wait together; key: the root of its hierarchy."""
         if self.live is not None:
             self._posted(self.live.activate_group, key)
+
+    def every(self, interval_seconds: float, method: Callable[[], Awaitable[None]]) -> None:
+        """Call an async method beside the scheduling cycles, for as long as this configuration is in force.
+
+        To be asked for in `__init__`. The first call is when the scheduler begins, each later one when the
+        interval has passed since the last one ended. An exception is logged, and the next call comes all the
+        same. Simulations without a scheduler make no calls.
+        """
+        self.periodic.add(interval_seconds, method)
+
+    def announce(self, resource: str, action: Action) -> None:
+        """Say that something has changed that the plugin reads by itself (`listed_kinds`).
+
+        Pods that the plugin refused, and whose `events` name this, are tried again. Hints are called without
+        an object.
+        """
+        if self.live is not None:
+            self._posted(self.live.announce, resource, action)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether another configuration is in force: the plugin decides for no more pods."""
+        return self.periodic.has_ended
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for some time by the clock."""
+        await sleep(self.clock, seconds)
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine; cancels it and raises TimeoutError after a time by the clock."""
+        return await within(self.clock, seconds, work)
+
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have work done beside the scheduling cycles; NotHereError in simulations without a scheduler."""
+        (self.live.start if self.live is not None else _no_background)(work)
 
     def _posted(self, call: Callable[..., None], *arguments: Any) -> None:
         """Call something: at once if on the loop, soon if in a thread."""

@@ -62,7 +62,21 @@ def find_plugins(
     config = _resolved(config, registry)
     for plugin in classes:
         config = enabled_everywhere(config, plugin)
+    load_enabled(config, registry)
     return DiscoveredPlugins(config, registry)
+
+
+def load_enabled(config: SchedulerConfiguration, registry: Registry) -> None:
+    """Load the plugins that are enabled: objects of the kinds that they declare can be read from now on."""
+    enabled = {
+        ref.name
+        for profile in config.profiles
+        for _, each in profile.plugins.items()
+        for ref in each.enabled
+        if ref.name in registry
+    }
+    for name in sorted(enabled):
+        registry[name]
 
 
 # Entry points

@@ -12,18 +12,21 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from moorage.api.decode import KINDS
+from moorage.client.declared_kinds import object_type
 from moorage.client.kinds import Kind
 from moorage.client.permissions import Permission
 from moorage.framework.interface.arguments import ArgumentsError, typed_arguments
 from moorage.framework.interface.extension_points import (
-    BINDING_POINTS,
+    ASYNC_POINTS,
     METHODS,
     POINTS,
+    ListingPlugin,
     Plugin,
+    SubQueuesPlugin,
     WatchingPlugin,
     WritingPlugin,
     implements,
+    methods_of,
 )
 from moorage.framework.interface.handle import Handle
 from moorage.framework.runtime.error_location import described, location_in_plugin
@@ -77,6 +80,12 @@ class Registry(Mapping[str, Factory]):
             yours = f"the one in {origin}" if origin else "yours"
             raise RegistryError(f"a plugin named {name} exists already{there}; give {yours} another name")
         self._entries[name] = _Entry(load, origin)
+
+    def replacing(self, name: str, factory: Factory) -> Registry:
+        """A copy in which a plugin is made by another factory."""
+        changed = Registry()
+        changed._entries = {**self._entries, name: _Entry(lambda: factory, "")}
+        return changed
 
     def __getitem__(self, name: str) -> Factory:
         return self._entries[name].load()
@@ -149,21 +158,34 @@ def check_plugin(name: str, plugin: Plugin) -> None:
     if not any(implements(plugin, point) for point in POINTS):
         raise RegistryError(f"plugin {name} has none of the extension points: {', '.join(POINTS)}")
     if isinstance(plugin, WatchingPlugin):
-        _check_watched(name, plugin.watched_kinds)
+        _check_watched(name, "watched_kinds", plugin.watched_kinds)
+    if isinstance(plugin, ListingPlugin):
+        _check_watched(name, "listed_kinds", plugin.listed_kinds)
     if isinstance(plugin, WritingPlugin):
         _check_written(name, plugin.write_permissions)
+    _check_sub_queues(name, plugin)
     for method, parameters in METHODS.items():
         if hasattr(plugin, method):
             _check_method(name, method, getattr(plugin, method), parameters)
 
 
-def _check_watched(name: str, watched: Any) -> None:
+def _check_sub_queues(name: str, plugin: Plugin) -> None:
+    methods = methods_of(SubQueuesPlugin)
+    missing = [method for method in methods if not hasattr(plugin, method)]
+    if missing and len(missing) < len(methods):
+        raise RegistryError(f"plugin {name}: sub-queues need {' and '.join(missing)}, too")
+
+
+def _check_watched(name: str, attribute: str, watched: Any) -> None:
     if not isinstance(watched, tuple) or not all(isinstance(kind, Kind) for kind in watched):
         raise RegistryError(
-            f"plugin {name}: watched_kinds must be a tuple of kinds, such as (kinds.NAMESPACE,)"
+            f"plugin {name}: {attribute} must be a tuple of kinds, such as (kinds.NAMESPACE,)"
         )
-    if unknown := [kind.name for kind in watched if kind.name not in KINDS]:
-        raise RegistryError(f"plugin {name}: watched_kinds: no plugin can read {', '.join(unknown)}")
+    if unknown := [kind.name for kind in watched if object_type(kind) is None]:
+        raise RegistryError(
+            f"plugin {name}: {attribute}: no plugin can read {', '.join(unknown)}; "
+            "moorage.declare_kind makes a kind that can be read"
+        )
 
 
 def _check_written(name: str, written: Any) -> None:
@@ -187,7 +209,7 @@ def _check_method(name: str, method: str, bound: Any, parameters: tuple[str, ...
     if not fits:
         written = ", ".join(("self", *parameters))
         raise RegistryError(f"plugin {name}: write def {method}({written})")
-    if inspect.iscoroutinefunction(bound) and method not in BINDING_POINTS:
+    if inspect.iscoroutinefunction(bound) and method not in ASYNC_POINTS:
         raise RegistryError(f"plugin {name}: {method} cannot be async; the scheduling cycle does not wait")
 
 

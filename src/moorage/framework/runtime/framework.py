@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from random import Random
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +16,7 @@ import msgspec
 import numpy as np
 
 from moorage.api.pod import Pod
+from moorage.cluster.cache import Cache
 from moorage.cluster.pod_table import PodInfo
 from moorage.cluster.snapshot import Snapshot
 from moorage.config.types import Profile
@@ -49,13 +51,14 @@ from moorage.framework.runtime.group_points import (
     make_room_for_group,
     score_placements,
 )
+from moorage.framework.runtime.hypothetical_nodes import HypotheticalNodes
 from moorage.framework.runtime.observation import FrameworkObserver, observe
 from moorage.framework.runtime.plan import CallDecision, ProfilePlan
 from moorage.framework.runtime.plugin_call import PluginCall
 from moorage.framework.runtime.pre_binding import ask_pre_flights
 from moorage.framework.runtime.pre_filtering import run_pre_filters
 from moorage.framework.runtime.profile_calls import profile_calls
-from moorage.framework.runtime.queue_sorting import OutsideOrder
+from moorage.framework.runtime.queue_sorting import OutsideOrder, sub_queues_of
 from moorage.framework.runtime.scores import ScoreTable
 from moorage.framework.runtime.single_node_filters import SingleNodeFilters
 from moorage.klog import UNHANDLED, Logger, kobj
@@ -82,8 +85,13 @@ class Framework:
         self._observer = observer
         # `filter` without observation: the time of a plugin's dry runs counts as that plugin's time.
         self.handle = (handle or Handle()).for_profile(
-            profile.scheduler_name, self.filter, self.single_node_filters, self.without_pods
+            profile.scheduler_name,
+            self.filter,
+            self.single_node_filters,
+            self.without_pods,
+            self.hypothetical_nodes,
         )
+        self._registry = registry
         self.plugins: dict[str, Plugin] = {}
         for name in profile.plugins.names():
             if name not in registry:
@@ -104,6 +112,8 @@ class Framework:
         is_own = is_from_moorage(self.plugins[sorting.plugin])
         self.sort_key: Callable[[QueuedPod], Any] = sorting.method if is_own else OutsideOrder(sorting)
         """A pod's place in the active queue: smaller keys first."""
+        self.sub_queues = sub_queues_of(self.plugins[sorting.plugin], self.sort_key)
+        """The order of sub-queues, each of which has the order above inside; None: there are none."""
         self._follows_pods = any(
             isinstance(self.plugins[call.plugin], PodChangePlugin) for call in self.at("filter")
         )
@@ -232,6 +242,24 @@ class Framework:
         """A copy of a cycle state in which filters that count pods do not count some of those on nodes."""
         plugins = {call.plugin: self.plugins[call.plugin] for call in self.plan(cycle).filters.active}
         return state_without(plugins, cycle, pod, snapshot, infos)
+
+    def hypothetical_nodes(self) -> HypotheticalNodes:
+        """Nodes that do not exist yet, which plugins of their own filter as this profile does."""
+        return HypotheticalNodes(self._over, self.handle.snapshot)
+
+    def _over(self, cache: Cache) -> Framework:
+        """A framework of the same profile over another cache."""
+        ours = self.handle
+        handle = Handle(
+            ours.objects,
+            clock=ours.clock,
+            random=Random(0),
+            nominations=cache.nominations,
+            pod_groups=cache.pod_groups,
+            snapshot=cache.latest_snapshot,
+            version=ours.version,
+        )
+        return Framework(self.profile, self._registry, handle)
 
     async def post_filter(
         self, cycle: CycleState, pod: Pod, nodes: Nodes, diagnosis: Diagnosis

@@ -35,8 +35,11 @@ class CallObserver(Protocol):
 class FrameworkObserver(Protocol):
     """Observes one profile."""
 
-    def of_call(self, plugin: str, point: str) -> CallObserver | None:
-        """The observer of a plugin's calls; None where they are not observed."""
+    def of_call(self, plugin: str, point: str, *, preempts: bool = False) -> CallObserver | None:
+        """The observer of a plugin's calls; None where they are not observed.
+
+        preempts: whether it is DefaultPreemption, or derived from it.
+        """
 
     def samples_gate(self) -> bool:
         """Whether the calls of a pre-enqueue that begins are timed."""

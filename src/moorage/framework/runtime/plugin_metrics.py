@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+
+class MetricValue(Protocol):
+    """The value of a counter or gauge."""
+
+    def inc(self, amount: float = 1.0) -> None:
+        """Add."""
+
+    def set(self, value: float) -> None:
+        """Replace; gauges only."""
+
+
+class LabelledMetric(Protocol):
+    """A counter or gauge, with one value for each combination of label values."""
+
+    def labels(self, *values: str) -> MetricValue:
+        """The value for these label values, in the order of the metric's labels."""
+
+    def remove(self, *values: str) -> None:
+        """Show no value for these label values any more."""
 
 
 class PluginMetrics:
     """Receives metrics from plugins; this implementation records nothing."""
+
+    def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> LabelledMetric:
+        """A counter of a plugin at `/metrics`; its name should end in `_total`.
+
+        Asked for again, such as in a second profile, it is the same one. ValueError if the name is invalid,
+        or that of another metric.
+        """
+        return _NOT_RECORDED
+
+    def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> LabelledMetric:
+        """A gauge of a plugin at `/metrics`, in the same way."""
+        return _NOT_RECORDED
 
     def volumes_failed(self, stage: str) -> None:
         """An operation on volumes failed: in the stage `predicate` (filter), `assume`, or `bind`."""
@@ -24,3 +57,23 @@ class PluginMetrics:
 
     def slow_call(self, plugin: str, point: str) -> None:
         """A plugin took too long at an extension point."""
+
+
+class _NotRecorded:
+    """A metric that nothing reads."""
+
+    def labels(self, *values: str) -> _NotRecorded:
+        """The same for all label values."""
+        return self
+
+    def remove(self, *values: str) -> None:
+        """Do nothing."""
+
+    def inc(self, amount: float = 1.0) -> None:
+        """Do nothing."""
+
+    def set(self, value: float) -> None:
+        """Do nothing."""
+
+
+_NOT_RECORDED = _NotRecorded()

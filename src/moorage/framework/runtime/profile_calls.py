@@ -17,7 +17,7 @@ from moorage.framework.interface.extension_points import (
 )
 from moorage.framework.interface.handle import Handle
 from moorage.framework.loading.registry import is_from_moorage
-from moorage.framework.runtime.observation import FrameworkObserver
+from moorage.framework.runtime.observation import CallObserver, FrameworkObserver
 from moorage.framework.runtime.per_node_adapter import filter_method, score_method
 from moorage.framework.runtime.plan import Calls, ProfileCalls
 from moorage.framework.runtime.plugin_call import PluginCall
@@ -75,7 +75,7 @@ class _Maker:
     ) -> None:
         self._plugins = plugins
         self._handle = handle
-        self._observe = (lambda plugin, point: None) if observer is None else observer.of_call
+        self._observer = observer
 
     def call(self, name: str, point: str, weight: int) -> PluginCall:
         """A plugin at an extension point."""
@@ -87,7 +87,7 @@ class _Maker:
             self._watched(name, point, _method(plugin, point)),
             weight,
             None if one_node is None else self._watched(name, point, one_node),
-            self._observe(name, point),
+            self._observed(name, point),
         )
 
     def having(self, calls: Iterable[PluginCall], method: str) -> Calls:
@@ -97,11 +97,18 @@ class _Maker:
                 call.plugin,
                 method,
                 self._watched(call.plugin, method, bound),
-                observer=self._observe(call.plugin, method),
+                observer=self._observed(call.plugin, method),
             )
             for call in calls
             if (bound := getattr(self._plugins[call.plugin], method, None)) is not None
         )
+
+    def _observed(self, name: str, point: str) -> CallObserver | None:
+        """The observer of a plugin's calls."""
+        if self._observer is None:
+            return None
+        preempts = getattr(self._plugins[name], "preempts", False) is True
+        return self._observer.of_call(name, point, preempts=preempts)
 
     def _watched(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A plugin's method; one from outside runs in a thread where it may block, or is watched."""

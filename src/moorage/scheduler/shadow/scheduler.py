@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -19,6 +20,7 @@ from moorage.engine.group_cycle import GroupCycle
 from moorage.engine.group_result import GroupDecision
 from moorage.engine.run_without_suspending import run_without_suspending
 from moorage.framework.interface.cycle_state import CycleState
+from moorage.framework.interface.handle import Handle
 from moorage.framework.interface.pod_groups import PodGroupInfo, group_info
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.pre_binding import PreBinding
@@ -62,6 +64,11 @@ class ShadowScheduler(Scheduler):
             recorder.follow(self.informers)
         self._plain_engine = Engine(remembers=False)
         """Decides in other states than the current one, without an effect on ties and caches."""
+
+    def _new_handle(self, *args: Any) -> Handle:
+        handle = super()._new_handle(*args)
+        assert handle.live is not None
+        return replace(handle, live=replace(handle.live, only_compares=True))
 
     def _new_handlers(self, pre_binding: PreBinding) -> EventHandlers:
         handlers = ShadowHandlers(self.cache, self.queue, self._profiles, self._waiting, pre_binding)

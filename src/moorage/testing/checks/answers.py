@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -219,14 +220,31 @@ def _not_integers(method: str, scores: Any, count: int) -> Iterator[str]:
 
 
 def _keys_that_do_not_compare(trial: Trial) -> Iterator[str]:
-    keys = [
-        trial.stage.call("queue_sort", QueuedPod(pod, float(number)))
-        for number, pod in enumerate(trial.cluster.pods)
-    ]
+    queued = [QueuedPod(pod, float(number)) for number, pod in enumerate(trial.cluster.pods)]
+    yield from _unsorted("queue_sort", [trial.stage.call("queue_sort", each) for each in queued])
+    if trial.stage.has("sub_queue"):
+        yield from _wrong_sub_queues(trial, queued)
+
+
+def _unsorted(method: str, keys: list[Any]) -> Iterator[str]:
     try:
         sorted(keys)
     except TypeError as error:
-        yield f"the keys of queue_sort cannot be compared: {error}"
+        yield f"the keys of {method} cannot be compared: {error}"
+
+
+def _wrong_sub_queues(trial: Trial, pods: Sequence[QueuedPod]) -> Iterator[str]:
+    try:
+        firsts = {trial.stage.call("sub_queue", queued): queued for queued in reversed(pods)}
+    except TypeError as error:
+        yield f"the sub-queues of sub_queue cannot be told apart: {error}"
+        return
+    keys = [trial.stage.call("sub_queue_sort", *each) for each in firsts.items()]
+    yield from _unsorted("sub_queue_sort", keys)
+    for popped, failed in ((None, False), *((each, failed) for each in firsts for failed in (True, False))):
+        changed = trial.stage.call("changed_sub_queues", MappingProxyType(firsts), popped, failed)
+        if changed is not None and not isinstance(changed, Iterable):
+            yield f"changed_sub_queues returned {changed!r}; return sub-queues, or None for all of them"
 
 
 CHECKS = (
@@ -262,7 +280,7 @@ CHECKS = (
     ),
     Check(
         "queue-order",
-        "The keys of queue_sort can be compared with each other.",
+        "The keys of queue_sort can be compared with each other; so can those of sub-queues.",
         _keys_that_do_not_compare,
         ("queue_sort",),
     ),

@@ -126,9 +126,8 @@ def _alterations(trial: Trial, depends_on: DependsOn) -> Iterator[_Alteration]:
         pod,
         stay,
     )
-    unnamed = (
-        [each for each in rest if not isinstance(each, depends_on.tables)] if depends_on.tables else rest
-    )
+    named = (*depends_on.tables, *depends_on.node_objects)
+    unnamed = [each for each in rest if not isinstance(each, named)] if named else rest
     if unnamed:
         removed = {id(each) for each in unnamed}
         kinds = ", ".join(sorted({type(each).__name__ for each in unnamed}))

@@ -11,9 +11,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from moorage.api.base import Object
-from moorage.api.decode import KINDS
+from moorage.api.decode import KINDS, all_types
 from moorage.api.node import Node
 from moorage.api.pod import Pod
+from moorage.client.declared_kinds import declared_kind_of
 from moorage.framework.interface.events import Action, Interest, Resource, interests_of
 from moorage.framework.interface.status import PluginError
 from moorage.framework.loading.registry import RegistryError
@@ -146,11 +147,17 @@ def _kinds(resource: str) -> list[type[Object]]:
     if resource in _PODS:
         return [Pod]
     if resource == Resource.ANY:
-        return [*KINDS.values()]
+        return [*all_types()]
     if resource == Resource.NODE:
         return [Node]
-    kind = KINDS.get(resource.rpartition("/")[2])
+    kind = KINDS.get(resource.rpartition("/")[2]) or _declared(resource)
     return [CustomObject if kind is None else kind]
+
+
+def _declared(resource: str) -> type[Object] | None:
+    """The type of a kind that a plugin has declared, by the resource of its events."""
+    kinds = ((each, declared_kind_of(each)) for each in all_types())
+    return next((each for each, kind in kinds if kind is not None and kind.resource == resource), None)
 
 
 CHECKS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from moorage.api.decode import KINDS
+from moorage.api.decode import all_types
 from moorage.cluster.object_tables import Objects
 from moorage.framework.interface.nodes import Nodes
 from moorage.testing.placement import make_unschedulable
@@ -20,7 +20,7 @@ _FUNCTIONS = ("pre_filter", "filter", "filter_node", "pre_score", "score", "scor
 
 def contents(objects: Objects) -> dict[str, list[str]]:
     """All objects except nodes and pods, as text."""
-    return {name: sorted(map(repr, objects.of(kind))) for name, kind in KINDS.items()}
+    return {kind.__name__: sorted(map(repr, objects.of(kind))) for kind in all_types()}
 
 
 def _different_answers(trial: Trial) -> Iterator[str]:
