@@ -23,7 +23,7 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random screenshots fuzz lint format bench bench-all bench-trend lock audit sbom clean
+.PHONY: help setup up test test-fast test-random screenshots fuzz chaos lint format bench bench-all bench-trend lock audit sbom clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -71,6 +71,9 @@ screenshots: setup $(BROWSER_STAMP) ## Make the pictures of the page again: docs
 
 fuzz: setup ## Send 100,000 random requests to the API server and check every answer; FUZZ="--requests 1000000" for more.
 	$(BIN)/python -m tests.apiserver.fuzzing --requests 100000 --seed 1 --seed 2 --seed 3 $(FUZZ)
+
+chaos: setup ## Try to break the scheduler in 13,000 runs in virtual time; CHAOS="--runs 10 --scenario leaders" for fewer.
+	$(BIN)/moorage chaos --runs 1000 $(CHAOS)
 
 format: setup ## Format the code.
 	$(BIN)/ruff check --fix --quiet .
