@@ -19,12 +19,10 @@ import csv
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import uvloop
@@ -32,13 +30,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from moorage.api.manifests import Manifest
 from moorage.client.client import Client
-from moorage.client.connect import connected
-from moorage.client.credentials import find_access
-from moorage.client.kinds import CORE_EVENT, DEPLOYMENT, NODE, POD, Kind
+from moorage.client.kinds import CORE_EVENT, DEPLOYMENT, POD, Kind
 from moorage.simulation.line_chart import line_chart
+from moorage_cluster.soak.clusters import Measured, cluster_process
 
 NAMESPACE = "default"
-MIB = 1 << 20
 WARM_UP_SHARE = 0.3
 """Share of the run, at its beginning, that is not measured because caches fill."""
 LEVEL_MIB_PER_10_000_PODS = 5.0
@@ -151,14 +147,6 @@ def _placement(app: str, random: Random) -> Manifest:
     )
 
 
-def resident_bytes(process: int) -> int:
-    """The resident memory of a process and its children."""
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    status = Path(f"/proc/{process}/status").read_text()
-    own = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
-    return own + sum(resident_bytes(int(child)) for child in children)
-
-
 def slope_mib(samples: list[Sample]) -> float:
     """Growth of memory for every 10,000 pods after the warm-up, in MiB."""
     counted = samples[int(len(samples) * WARM_UP_SHARE) :]
@@ -166,35 +154,13 @@ def slope_mib(samples: list[Sample]) -> float:
     return float(np.polyfit(pods, memory, 1)[0]) * 10_000
 
 
-@asynccontextmanager
-async def cluster(nodes: int) -> AsyncIterator[tuple[int, Client]]:
-    """`moorage up` in its own process: its id, and a client."""
-    with TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        words = ["-m", "moorage", "up", f"--nodes={nodes}", "--port=0", f"--kubeconfig={kubeconfig}"]
-        quiet = asyncio.subprocess.DEVNULL
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, *words, "--no-ui", stdout=quiet, stderr=quiet
-        )
-        try:
-            while not kubeconfig.exists():
-                await asyncio.sleep(0.1)
-            async with connected(find_access(kubeconfig)) as client:
-                while len(await client.list(NODE)) < nodes:
-                    await asyncio.sleep(0.1)
-                yield process.pid, client
-        finally:
-            process.terminate()
-            await process.wait()
-
-
 async def run(options: argparse.Namespace, samples: list[Sample]) -> None:
     """Drive a cluster, and record a sample each second."""
     seconds = options.minutes * 60
-    async with cluster(options.nodes) as (process, client):
-        churn = Churn(client, options.live, options.event_seconds, Random(1))
+    async with cluster_process(options.nodes) as cluster:
+        churn = Churn(cluster.client, options.live, options.event_seconds, Random(1))
         begun = time.monotonic()
-        sampling = asyncio.create_task(sample(process, churn, options.pods, begun, samples))
+        sampling = asyncio.create_task(sample(cluster, churn, options.pods, begun, samples))
         while churn.created < options.pods:
             passed = time.monotonic() - begun
             await churn.advance(min(options.pods, 1 + int(passed / seconds * options.pods)))
@@ -203,13 +169,13 @@ async def run(options: argparse.Namespace, samples: list[Sample]) -> None:
         sampling.cancel()
 
 
-async def sample(process: int, churn: Churn, pods: int, begun: float, samples: list[Sample]) -> None:
+async def sample(cluster: Measured, churn: Churn, pods: int, begun: float, samples: list[Sample]) -> None:
     """Record a sample each second, and print it."""
     columns = (BarColumn(), TextColumn("{task.completed:.0f} pods, {task.fields[mib]:.0f} MiB"))
     with Progress(*columns, TimeRemainingColumn()) as progress:
         bar = progress.add_task("", total=pods, mib=0.0)
         while True:
-            mib = resident_bytes(process) / MIB
+            mib = cluster.usage().resident_mib
             samples.append(Sample(round(time.monotonic() - begun, 1), churn.created, round(mib, 1)))
             progress.update(bar, completed=churn.created, mib=mib)
             await asyncio.sleep(SAMPLE_SECONDS)

@@ -46,7 +46,7 @@ BOUNDED = {
     ".scheduler.cache._snapshot.pods.terms_moves._entries": "8,192 moves",
     ".scheduler.cache._snapshot.changes._entries": "8,192 rows",
     ".scheduler.cache._snapshot.load_changes._entries": "8,192 rows",
-    ".scheduler.cache._snapshot.pods._written._entries": "8,192 rows",
+    ".scheduler.cache._snapshot.pods.written._entries": "8,192 rows",
     ".scheduler.cache._snapshot.node_changes._entries": "8,192 rows",
 }
 """What fills at first, and what bounds it."""
