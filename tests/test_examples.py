@@ -32,9 +32,9 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize(
     ("page", "arguments"),
     [
-        ("explaining.md", ["decide", "examples/cluster.yaml", "--pod", "examples/pod.yaml"]),
+        ("how-to/explaining.md", ["decide", "examples/cluster.yaml", "--pod", "examples/pod.yaml"]),
         (
-            "replaying.md",
+            "how-to/replaying.md",
             ["replay", *sorted(str(path) for path in (ROOT / "tests" / "recordings").glob("*.json.gz"))],
         ),
     ],
@@ -50,7 +50,7 @@ def test_pages_show_what_commands_really_print(
 
 
 def test_the_first_example_is_shown_with_its_output() -> None:
-    page = (ROOT / "docs" / "plugins.md").read_text()
+    page = (ROOT / "docs/how-to/plugins.md").read_text()
     assert (ROOT / "examples" / "first_decision.out").read_text() in page
 
 

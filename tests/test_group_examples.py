@@ -1,4 +1,4 @@
-"""The examples of groups do what their first line says; docs/groups.md shows what commands really print."""
+"""The examples of groups do what their first line says; docs/how-to/groups.md shows what commands print."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_two_plugins_that_generate_placements_are_one_too_many() -> None:
     assert "at most one placement generate plugin is allowed" in result.stderr
 
 
-PAGE = (ROOT / "docs" / "groups.md").read_text()
+PAGE = (ROOT / "docs/how-to/groups.md").read_text()
 
 
 @pytest.mark.parametrize(("command", "shown"), SHOWN.findall(PAGE))

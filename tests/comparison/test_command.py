@@ -140,7 +140,7 @@ def _lines(first: int, end: int) -> str:
 
 def test_the_document_shows_what_is_really_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    page = (ROOT / "docs" / "comparing.md").read_text()
+    page = (ROOT / "docs/how-to/comparing.md").read_text()
     shown = re.search(r"```console\n\$ moorage compare (.*)\n```\n```text\n([^`]*)```", page)
     assert shown is not None
     assert run(*shown[1].split()).stdout == shown[2]

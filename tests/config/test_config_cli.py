@@ -74,7 +74,7 @@ def test_check_notes_what_has_no_effect(tmp_path: Path) -> None:
 
 
 def test_every_field_without_effect_is_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/reference/configuration.md").read_text()
     for path in WITHOUT_EFFECT:
         assert f"{path.rpartition('.')[2]}`" in page, path
 

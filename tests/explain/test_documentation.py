@@ -1,4 +1,4 @@
-"""The output in docs/explain.md and README.md is what the commands print."""
+"""The output in docs/how-to/explain.md and README.md is what the commands print."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = re.compile(
 )
 
 
-@pytest.mark.parametrize("document", ["docs/explain.md", "README.md"])
+@pytest.mark.parametrize("document", ["docs/how-to/explain.md", "README.md"])
 def test_shown_output_is_real(document: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     shown = SHOWN.findall((ROOT / document).read_text())

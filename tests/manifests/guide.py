@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-GUIDE = Path(__file__).parent.parent.parent / "docs" / "deploying.md"
+GUIDE = Path(__file__).parent.parent.parent / "docs/how-to/deploying.md"
 _BLOCK = re.compile(r"```(?P<kind>\w+)\n(?P<body>.*?)```\n?", re.DOTALL)
 _FILE = re.compile(r"`(?P<name>[\w.-]+\.(yaml|py))`[^`]*$")
 

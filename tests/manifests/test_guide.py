@@ -169,6 +169,6 @@ def test_a_deployment_on_a_node_needs_no_scheduler(headless: RunningServer, tmp_
 
 
 def test_the_image_for_packages_begins_as_the_dockerfile_does() -> None:
-    dockerfile = (GUIDE.parent.parent / "Dockerfile").read_text()
+    dockerfile = (GUIDE.parents[2] / "Dockerfile").read_text()
     base = next(line for line in dockerfile.splitlines() if line.startswith("FROM"))
     assert base in GUIDE.read_text()

@@ -52,7 +52,7 @@ def test_each_plan_is_json_of_its_kind(words: tuple[str, ...], kind: str, status
 
 def documented() -> list[tuple[str, str]]:
     """The commands of the page, each with the output that it shows."""
-    blocks = (ROOT / "docs" / "planning.md").read_text().split("```console\n$ moorage plan ")[1:]
+    blocks = (ROOT / "docs/how-to/planning.md").read_text().split("```console\n$ moorage plan ")[1:]
     shown = []
     for block in blocks:
         command, _, rest = block.partition("\n")

@@ -16,12 +16,12 @@ def test_the_readme(tmp_path: Path) -> None:
 
 def test_the_page_about_plugins(tmp_path: Path) -> None:
     played = Play(tmp_path)
-    played.play((ROOT / "docs" / "plugins.md").read_text())
+    played.play((ROOT / "docs/how-to/plugins.md").read_text())
     assert "python examples/first_decision.py" in played.commands
     assert "moorage plugin new quiet-hours" in played.commands
 
 
 def test_decisions_in_python(tmp_path: Path) -> None:
-    text = section((ROOT / "docs" / "explaining.md").read_text(), "In Python")
+    text = section((ROOT / "docs/how-to/explaining.md").read_text(), "In Python")
     assert "moorage.decide(" in text
     Play(tmp_path).play(text)

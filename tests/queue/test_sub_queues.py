@@ -208,7 +208,7 @@ def test_a_queue_is_reconfigured_with_and_without_sub_queues(says_which: bool) -
 
 
 def test_the_example_of_the_documentation_takes_turns() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/how-to/plugins.md").read_text()
     (source,) = re.findall(r"^```python\n([^`]*?class TakesTurns:.*?)^```$", page, re.MULTILINE | re.DOTALL)
     module: dict[str, Any] = {}
     exec(source, module)

@@ -22,7 +22,7 @@ def outputs(notebook: Any) -> list[list[str]]:
 
 def test_the_page(tmp_path: Path) -> None:
     played = Play(tmp_path)
-    played.play((ROOT / "docs" / "python-api.md").read_text())
+    played.play((ROOT / "docs/reference/python-api.md").read_text())
     assert played.commands == ["python examples/research/baseline.py"]
 
 

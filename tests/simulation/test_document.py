@@ -15,7 +15,7 @@ BLOCK = re.compile(
     r"^```console\n\$ moorage (simulate [^\n]*(?:examples|--gangs)[^\n]*)\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-EXAMPLES = BLOCK.findall((ROOT / "docs/simulating.md").read_text())
+EXAMPLES = BLOCK.findall((ROOT / "docs/how-to/simulating.md").read_text())
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=["gangs", "controllers"])

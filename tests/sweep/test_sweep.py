@@ -271,7 +271,7 @@ def test_all_forms_of_output_have_the_same_figures(tmp_path: Path) -> None:
 def test_the_document_shows_the_example_and_what_it_gives(tmp_path: Path) -> None:
     file, results = ROOT / "examples/study.yaml", tmp_path / "results.jsonl"
     swept(read_plan(file), results, HereEngine())
-    document = (ROOT / "docs/sweeping.md").read_text()
+    document = (ROOT / "docs/how-to/sweeping.md").read_text()
     assert file.read_text() in document
     assert command(str(file), "--results", str(results)).stdout in document
     assert all(f"`{name}`" in document for name in FIGURE_NAMES)

@@ -1,4 +1,4 @@
-"""docs/page-api.md against the documents themselves, and its example as a script runs it."""
+"""docs/reference/page-api.md against the documents themselves, and its example as a script runs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from moorage.ui.documents import Changes, ClusterState, History, NodeState, PodS
 from moorage.ui.health import Health, HealthPlot
 from tests.ui.serving import Served, TableSource, example_nodes, waiting_pod
 
-PAGE = (Path(__file__).parents[2] / "docs" / "page-api.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/reference/page-api.md").read_text()
 
 
 DOCUMENTS = (SourceInfo, ClusterState, Changes, History, NodeState, PodState, Queue, Health, HealthPlot)

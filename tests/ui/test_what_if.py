@@ -413,7 +413,7 @@ def test_the_configuration_in_force_can_be_edited() -> None:
     assert answer["differences"]["reasons"]
 
 
-API_PAGE = (Path(__file__).parents[2] / "docs" / "page-api.md").read_text()
+API_PAGE = (Path(__file__).parents[2] / "docs/reference/page-api.md").read_text()
 
 
 @pytest.mark.parametrize(

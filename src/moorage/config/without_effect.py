@@ -15,7 +15,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "clientConnection.contentType": "requests are JSON, which every API server understands",
     "enableContentionProfiling": "profiles of this kind are those of Go programs",
 }
-"""The fields as named in files, each with the reason; docs/configuration.md lists them as well."""
+"""The fields as named in files, each with the reason; docs/reference/configuration.md lists them as well."""
 
 _DEFAULTS: Final = SchedulerConfiguration()
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")

@@ -1,4 +1,4 @@
-"""An explanation as plain data: the format of `moorage explain -o json`, described in docs/explain.md.
+"""An explanation as plain data: the format of `moorage explain -o json`, described in docs/how-to/explain.md.
 
 Fields are only ever added. Those that do not apply are left out.
 """

@@ -1,4 +1,4 @@
-"""A group's attempt as recordings have it (docs/replaying.md): what was tried, and how it ended."""
+"""A group's attempt as recordings have it (docs/how-to/replaying.md): what was tried, and how it ended."""
 
 from __future__ import annotations
 

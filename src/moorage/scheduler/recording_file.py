@@ -1,4 +1,4 @@
-"""Recordings as files, in the format that `moorage replay` reads (docs/records.md).
+"""Recordings as files, in the format that `moorage replay` reads (docs/how-to/records.md).
 
 The file is complete JSON after every step: a step is written over the end of the document, with a new end.
 """

@@ -1,4 +1,4 @@
-"""The documents of the page's API: plain data, described in docs/page-api.md.
+"""The documents of the page's API: plain data, described in docs/reference/page-api.md.
 
 Fields are only added within a version. Amounts are whole units as in scheduling: cpu in milli-CPU, memory
 in bytes, all others in their own unit. Times are seconds: since 1970 for clusters, since the start for

@@ -1,4 +1,4 @@
-"""The output in docs/traces.md is what the commands print with the files that it shows."""
+"""The output in docs/how-to/traces.md is what the commands print with the files that it shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = re.compile(r"```console\n\$ moorage ((?!trace record)[^\n]*)\n```\n```te
 
 def test_shown_output_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (DOCS / "traces.md").read_text()
+    page = (DOCS / "how-to/traces.md").read_text()
     for name, content in FILES.findall(page):
         Path(name).write_text(content)
     shown = SHOWN.findall(page)
@@ -30,6 +30,6 @@ def test_shown_output_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_column_of_placements_is_described() -> None:
-    described = re.findall(r"^\| (`[^|]*) \|", (DOCS / "simulating.md").read_text(), re.MULTILINE)
+    described = re.findall(r"^\| (`[^|]*) \|", (DOCS / "how-to/simulating.md").read_text(), re.MULTILINE)
     names = {name for cell in described for name in re.findall(r"`(\w+)`", cell)}
     assert {column.name for column in COLUMNS} <= names

@@ -1,4 +1,4 @@
-"""The documents of what-if, described in docs/page-api.md."""
+"""The documents of what-if, described in docs/reference/page-api.md."""
 
 from __future__ import annotations
 
