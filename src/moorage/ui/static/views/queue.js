@@ -58,7 +58,7 @@ function isShown(entry, { place, reason, search }) {
 export function reasonsOf(entry) {
   if (entry.gatedBy) return [entry.gatedBy];
   const list = /^\d+\/\d+ nodes are available: (.*?)(?:\. |\.$|$)/.exec(entry.message ?? "");
-  if (list !== null) return list[1].split(", ").map((part) => part.replace(/^\d+ /, "").replace(/\.$/, ""));
+  if (list !== null) return list[1].split(/, (?=\d+ )/).map((part) => part.replace(/^\d+ /, "").replace(/\.$/, ""));
   if (entry.message) return [entry.message];
   return entry.rejectedBy ?? [];
 }
