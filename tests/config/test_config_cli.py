@@ -89,6 +89,32 @@ def test_check_names_every_problem_of_every_file(good: Path, bad: Path) -> None:
     assert f"{good}: ok" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("plugins", "problem"),
+    [
+        (
+            "{multiPoint: {enabled: [{name: Capacity}]}}",
+            "PostFilter: plugin Capacity replaces DefaultPreemption; disable one of them",
+        ),
+        (
+            "{postFilter: {enabled: [{name: PreemptionToleration}]}}",
+            "PostFilter: plugin PreemptionToleration replaces DefaultPreemption; disable one of them",
+        ),
+        (
+            "{filter: {enabled: [{name: Numa}, {name: NodeResourceTopologyMatch}]}}",
+            "Filter: plugin NodeResourceTopologyMatch replaces Numa; disable one of them",
+        ),
+    ],
+)
+def test_check_refuses_plugins_that_cannot_run_beside_each_other(
+    plugins: str, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "both.yaml"
+    path.write_text(f"{HEAD}profiles: [{{plugins: {plugins}}}]\n")
+    result = runner.invoke(cli.app, ["check", str(path)])
+    assert (result.exit_code, result.stderr) == (1, f"{path}: profile default-scheduler: {problem}\n")
+
+
 def test_check_of_a_file_that_is_not_there(bad: Path, tmp_path: Path) -> None:
     missing = tmp_path / "missing.yaml"
     result = runner.invoke(cli.app, ["check", str(missing), str(bad)])

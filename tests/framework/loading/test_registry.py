@@ -100,6 +100,15 @@ async def _async_filter(self: object, cycle: CycleState, pod: object, nodes: Nod
             "write_permissions: no extension points: bound",
         ),
         (
+            type("Mine", (), {"name": "Mine", "filter": _filter, "replaces": ("Other",)}),
+            "replaces must map extension points to names of plugins, such as "
+            '{"post_filter": ("DefaultPreemption",)}',
+        ),
+        (
+            type("Mine", (), {"name": "Mine", "filter": _filter, "replaces": {"bound": ("Other",)}}),
+            "replaces: no extension points: bound",
+        ),
+        (
             type("Mine", (), {"name": "Mine", "queue_sort": _queue_sort, "sub_queue": _queue_sort}),
             "plugin Mine: sub-queues need sub_queue_sort and changed_sub_queues, too",
         ),

@@ -15,7 +15,7 @@ from tests.ui.serving import Served, TableSource, example_nodes, example_pods
     ("message", "reasons"),
     [
         (
-            "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable. preemption: 0/5 nodes",
+            "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable. preemption: no",
             ["Insufficient cpu", "node(s) were unschedulable"],
         ),
         (

@@ -199,6 +199,14 @@ class WritingPlugin(Protocol):
 
 
 @runtime_checkable
+class ReplacingPlugin(Protocol):
+    """Does the work of other plugins in its own way, so that it cannot run beside them."""
+
+    replaces: Mapping[str, tuple[str, ...]]
+    """Their names by extension point; a profile that has both plugins there is refused."""
+
+
+@runtime_checkable
 class PreFilterPlugin(Protocol):
     """Looks at the pod and at the cluster as a whole before nodes are filtered."""
 

@@ -22,6 +22,7 @@ from moorage.framework.interface.extension_points import (
     POINTS,
     ListingPlugin,
     Plugin,
+    ReplacingPlugin,
     SubQueuesPlugin,
     WatchingPlugin,
     WritingPlugin,
@@ -163,6 +164,8 @@ def check_plugin(name: str, plugin: Plugin) -> None:
         _check_watched(name, "listed_kinds", plugin.listed_kinds)
     if isinstance(plugin, WritingPlugin):
         _check_written(name, plugin.write_permissions)
+    if isinstance(plugin, ReplacingPlugin):
+        _check_replaces(name, plugin.replaces)
     _check_sub_queues(name, plugin)
     for method, parameters in METHODS.items():
         if hasattr(plugin, method):
@@ -197,8 +200,21 @@ def _check_written(name: str, written: Any) -> None:
             f"plugin {name}: write_permissions must map extension points to permissions, "
             'such as {"pre_bind": Permission.on(kinds.POD, "patch")}'
         )
-    if unknown := [str(point) for point in written if point not in POINTS]:
-        raise RegistryError(f"plugin {name}: write_permissions: no extension points: {', '.join(unknown)}")
+    _check_points(name, "write_permissions", written)
+
+
+def _check_replaces(name: str, replaces: Any) -> None:
+    if not isinstance(replaces, Mapping) or not all(isinstance(each, tuple) for each in replaces.values()):
+        raise RegistryError(
+            f"plugin {name}: replaces must map extension points to names of plugins, "
+            'such as {"post_filter": ("DefaultPreemption",)}'
+        )
+    _check_points(name, "replaces", replaces)
+
+
+def _check_points(name: str, attribute: str, by_point: Mapping[Any, Any]) -> None:
+    if unknown := [str(point) for point in by_point if point not in POINTS]:
+        raise RegistryError(f"plugin {name}: {attribute}: no extension points: {', '.join(unknown)}")
 
 
 def _check_method(name: str, method: str, bound: Any, parameters: tuple[str, ...]) -> None:

@@ -13,10 +13,11 @@ from moorage.framework.interface.extension_points import (
     POINTS,
     DependsOnPlugin,
     Plugin,
+    ReplacingPlugin,
     implements,
 )
 from moorage.framework.interface.handle import Handle
-from moorage.framework.loading.registry import is_from_moorage
+from moorage.framework.loading.registry import RegistryError, is_from_moorage
 from moorage.framework.runtime.observation import CallObserver, FrameworkObserver
 from moorage.framework.runtime.per_node_adapter import filter_method, score_method
 from moorage.framework.runtime.plan import Calls, ProfileCalls
@@ -29,7 +30,7 @@ _ONE_NODE: Final = {"filter": "filter_node", "score": "score_node"}
 def profile_calls(
     profile: Profile, plugins: Mapping[str, Plugin], handle: Handle, observer: FrameworkObserver | None
 ) -> ProfileCalls:
-    """The calls of a profile's plugins."""
+    """The calls of a profile's plugins; RegistryError for plugins that cannot run beside each other."""
     make = _Maker(plugins, handle, observer)
     chosen = expand(
         profile.plugins, lambda name, point: implements(plugins[name], point), profile.scheduler_name
@@ -38,6 +39,7 @@ def profile_calls(
         point: tuple(make.call(ref.name, point, ref.weight or 1) for ref in refs)
         for point, refs in chosen.items()
     }
+    _check_replaced(profile, plugins, enabled)
     by_method: dict[str, Calls] = {}
     for point in (name for name, each in POINTS.items() if not each.of_groups):
         if point == "pre_bind":
@@ -55,6 +57,19 @@ def profile_calls(
     )
     outside = frozenset(name for name, plugin in plugins.items() if not is_from_moorage(plugin))
     return ProfileCalls(enabled, by_method, skipping, depending, outside, _disabled(plugins, enabled))
+
+
+def _check_replaced(profile: Profile, plugins: Mapping[str, Plugin], enabled: Mapping[str, Calls]) -> None:
+    for name, plugin in plugins.items():
+        replaced = plugin.replaces if isinstance(plugin, ReplacingPlugin) else {}
+        for point, others in replaced.items():
+            names = [call.plugin for call in enabled[point]]
+            both = [each for each in others if name in names and each in names]
+            if both:
+                raise RegistryError(
+                    f"profile {profile.scheduler_name}: {POINTS[point].metric_name}: plugin {name} replaces "
+                    f"{', '.join(both)}; disable one of them"
+                )
 
 
 def _disabled(plugins: Mapping[str, Plugin], enabled: Mapping[str, Calls]) -> dict[str, tuple[str, ...]]:

@@ -81,6 +81,7 @@ class Capacity(DefaultPreemption):
     """Elastic quotas: guarantees, limits, borrowing, and preemption that gives back what was borrowed."""
 
     name = "Capacity"
+    replaces = {"post_filter": ("DefaultPreemption", "PreemptionToleration")}
     watched_kinds = (*DefaultPreemption.watched_kinds, ELASTIC_QUOTA, kinds.RESOURCE_CLAIM)
     write_permissions = {
         **DefaultPreemption.write_permissions,

@@ -164,6 +164,7 @@ class NodeResourceTopologyMatch(Numa):
     """The same by the name that scheduler-plugins has for it, for configurations that name it so."""
 
     name = "NodeResourceTopologyMatch"
+    replaces = {"filter": (Numa.name,), "score": (Numa.name,)}
 
 
 def _free(row: ZoneRow, node: NodeView, names: Iterable[str]) -> dict[str, list[int]]:

@@ -79,6 +79,7 @@ class PreemptionToleration(DefaultPreemption):
     """DefaultPreemption without the pods that tolerate it."""
 
     name = "PreemptionToleration"
+    replaces = {"post_filter": ("DefaultPreemption",)}
     watched_kinds = (*DefaultPreemption.watched_kinds, PRIORITY_CLASS)
 
     def __init__(self, args: PreemptionTolerationArgs, handle: Handle) -> None:
