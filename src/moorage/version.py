@@ -1,6 +1,6 @@
 """moorage's own version; those of Kubernetes are in `moorage.emulation`. Imports nothing."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 
 def running_version() -> str:

@@ -130,7 +130,7 @@ def test_from_kube_scheduler_to_moorage_and_back(headless: RunningServer, tmp_pa
     reader.follows(edited)
     (container,) = yaml.safe_load(reader.manifest.read_text())["spec"]["containers"]
     before = yaml.safe_load(KUBEADM.read_text())["spec"]
-    assert container["image"] == "registry.example/moorage:0.1.0"
+    assert container["image"] == "registry.example/moorage:1.0.0"
     assert container["command"] == ["moorage", "run", *before["containers"][0]["command"][1:]]
     security = yaml.safe_load(reader.manifest.read_text())["spec"]["securityContext"]
     assert security == {**before["securityContext"], "runAsUser": 0}
