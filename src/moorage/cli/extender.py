@@ -38,6 +38,8 @@ from moorage.scheduler.extender_server import ExtenderServer, Guarded
 from moorage.services.server_tls import ServerTls, TlsOptions, certificate_names
 from moorage.services.termination import on_termination
 
+_WRONG: Final = 1
+"""Exit status: anything given for it is wrong."""
 _MAX_BODY_BYTES: Final = 512 * 1024 * 1024
 """Maximum size of a request's body, in bytes; it may contain all nodes of a large cluster."""
 _EVERYTHING: Final = "*"
@@ -75,7 +77,7 @@ def serve(
         uvloop.run(_serve(_Options(name, found, kubeconfig, address, port, tls, client_ca_file)))
     except (InputError, RegistryError, ServingError, KubeconfigError) as error:
         typer.echo(f"moorage extender: {'; '.join(str(error).splitlines())}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(_WRONG) from None
 
 
 def _check_address(address: str, authority: Path | None) -> None:

@@ -18,7 +18,7 @@ from moorage.cli.process_end import owns_process
 from moorage.laptop_cluster import is_installed, missing
 from moorage.version import __version__
 
-CANNOT_WRITE = 3
+CANNOT_WRITE: Final = 3
 """Exit status: the output could not be written."""
 _WIDEST_HELP: Final = 120
 """Maximum line length of help, in characters; narrower where the terminal is."""

@@ -43,6 +43,7 @@ _NOT_POSSIBLE: Final = 1
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
 _INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit status: it was interrupted."""
 
 PlanT = TypeVar("PlanT", Fit, NodeSet, Drain, Consolidation, Failures)
 Make = Callable[[Planned, Settings, Progress], PlanT]

@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Final
 
 import typer
 import uvloop
@@ -25,6 +26,9 @@ from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.apiserver.journal import JournalError
 from moorage_cluster.apiserver.server import ApiServer
 from moorage_cluster.cli.local_server import advertise, server_url, write_admin_kubeconfig
+
+_WRONG: Final = 1
+"""Exit status: anything given for it is wrong."""
 
 
 def serve(
@@ -65,7 +69,7 @@ def serve(
             uvloop.run(_run(settings, address, port, kubeconfig, max_connections, limits, audit_log))
     except (InputError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage apiserver: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(_WRONG) from None
 
 
 def _is_wildcard(address: str) -> bool:

@@ -25,6 +25,7 @@ _FAILED: Final = 1
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
 _INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit status: it was interrupted."""
 _HEADER: Final = ("SCENARIO", "RUNS", "FAULTS", "PODS BOUND", "VIRTUAL HOURS", "FAILED")
 _SECONDS_PER_HOUR: Final = 3600.0
 

@@ -26,6 +26,7 @@ _FAILED: Final = 1
 _UNREADABLE: Final = 2
 """Exit status: the input could not be used."""
 _INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit status: it was interrupted."""
 _HEADER: Final = (
     "SCENARIO",
     "RUNS",

@@ -22,6 +22,7 @@ _FAILED: Final = 1
 _UNUSABLE: Final = 2
 """Exit status: the input or this Python cannot be used."""
 _INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit status: it was interrupted."""
 _HEADER: Final = ("CHECK", "CASES", "FAILED", "OUTCOMES")
 SCALE: Final = Scale()
 _MAX_PROBLEMS: Final = 10

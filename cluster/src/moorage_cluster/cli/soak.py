@@ -26,6 +26,7 @@ _LEAKS: Final = 1
 _UNUSABLE: Final = 2
 """Exit status: the options do not fit together, or the chart could not be written."""
 _INTERRUPTED: Final = 128 + signal.SIGINT
+"""Exit status: it was interrupted."""
 _ROWS: Final = 12
 """Number of samples in a table."""
 _SECONDS_PER_HOUR: Final = 3600.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 import uvloop
@@ -51,7 +51,9 @@ from moorage_cluster.nodes.nodeobject import new_node
 from moorage_cluster.nodes.settings import NodeTemplate
 from moorage_cluster.nodes.thresholds import parse_thresholds
 
-_MAX_REFUSALS_SHOWN = 5
+_FAILED: Final = 1
+"""Exit status: something that was asked for cannot be had."""
+_MAX_REFUSALS_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +96,9 @@ def run_cluster(options: UpOptions) -> None:
         all_created = _run_until_signal(options)
     except (ConfigError, InputError, RegistryError, JournalError, ServingError, CertificateError) as error:
         typer.echo(f"moorage up: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(_FAILED) from None
     if not all_created:
-        raise typer.Exit(1)
+        raise typer.Exit(_FAILED)
 
 
 def _run_until_signal(options: UpOptions) -> bool:
