@@ -1,10 +1,12 @@
-"""The trend of figures over commits, and its chart."""
+"""Figures over releases: the file, the page and its drawing."""
 
 from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from bench.trend import CHART, TREND, Entry, added, chart, entries_of, read, write
+from bench.trend import entries_of
+from bench.trend_entries import TREND, Entry, added, read, write
+from bench.trend_page import DRAWING, PAGE, drawing, page
 from tests.bench.test_publish import one, report, result
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -31,16 +33,31 @@ def test_figures_of_the_same_commit_are_replaced_and_others_kept() -> None:
     assert added(old, new) == [old[0], new[0], new[1]]
 
 
-def test_the_chart_has_a_line_for_each_workload_and_the_names_of_commits() -> None:
-    entries = [entry("abc", "A/big", 1), entry("abc", "B/big", 2), entry("def", "A/big", 4)]
-    drawn = ElementTree.fromstring(chart(entries))
-    lines = [each.attrib["points"].split() for each in drawn.iter(f"{SVG}polyline")]
-    assert [len(each) for each in lines] == [2, 1]
-    texts = [each.text for each in drawn.iter(f"{SVG}text")]
-    assert {"abc", "def", "A/big", "B/big"} <= set(texts)
+def test_the_drawing_has_a_chart_for_each_workload_that_was_measured_twice() -> None:
+    entries = [
+        entry("abc", "A/big", 1),
+        entry("abc", "B/big", 2),
+        entry("abc", "C", 9),
+        entry("def", "A/big", 4),
+    ]
+    entries += [entry("ghi", "B/big", 3), entry("ghi", "A/big", 2)]
+    drawn = ElementTree.fromstring(drawing(entries))
+    charts = [
+        ([text.text for text in chart.iter(f"{SVG}text")][:3], len(list(chart.iter(f"{SVG}circle"))))
+        for chart in drawn.iter(f"{SVG}g")
+    ]
+    assert charts == [(["A", "big", "2"], 3), (["B", "big", "3"], 2)]
 
 
-def test_the_published_chart_is_that_of_the_published_figures() -> None:
+def test_the_page_compares_the_last_run_with_the_one_before() -> None:
+    text = page([entry("abc", "A/big", 2000), entry("abc", "C", 9), entry("def", "A/big", 3000, None)])
+    assert "| A/big | abc | def | 2,000 | 3,000 | 1.50 | 200 | unknown |" in text
+    assert "| C | abc | 9 | 200 |" in text
+    assert "| abc | 0.1.0 | 2026-11-15 | 2 | 2 cores, Python 3.11 |" in text
+
+
+def test_the_published_page_is_that_of_the_published_figures() -> None:
     entries = read(TREND.read_text())
     assert write(entries) == TREND.read_text()
-    assert chart(entries) == CHART.read_text()
+    assert page(entries) == PAGE.read_text()
+    assert drawing(entries) == DRAWING.read_text()

@@ -15,20 +15,16 @@ COLOURS = ("#326ce5", "#d6461f", "#1f8a4c", "#8e44ad", "#b8860b", "#008b8b", "#c
 Points = Sequence[tuple[float, float]]
 
 
-def line_chart(
-    lines: Mapping[str, Points], x_label: str, y_label: str, x_names: Mapping[float, str] | None = None
-) -> str:
+def line_chart(lines: Mapping[str, Points], x_label: str, y_label: str) -> str:
     """A line through the points of each name; both axes begin at zero.
 
-    A single line needs no name; with several there is a legend. x_names: what is written below the x axis
-    instead of numbers.
+    A single line needs no name; with several there is a legend.
     """
     points = [point for each in lines.values() for point in each]
     most_x = max(x for x, _ in points) or 1
     most_y = max(y for _, y in points) * 1.1 or 1
     width = WIDTH + (LEGEND_WIDTH if len(lines) > 1 else 0)
     height = max(HEIGHT, 2 * MARGIN + LEGEND_ROW * len(lines)) if len(lines) > 1 else HEIGHT
-    below = x_names or {value: _number(value, most_x) for value in _ticks(most_x)}
 
     def across(x: float) -> float:
         return MARGIN + x / most_x * (WIDTH - 2 * MARGIN)
@@ -49,7 +45,10 @@ def line_chart(
         ' font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         *_grid([(down(value), _number(value, most_y)) for value in _ticks(most_y)]),
-        *(svg_text(across(value), height - MARGIN + 20, name, "middle") for value, name in below.items()),
+        *(
+            svg_text(across(value), height - MARGIN + 20, _number(value, most_x), "middle")
+            for value in _ticks(most_x)
+        ),
         *(line(each, *style) for each, style in zip(lines.values(), styles, strict=True)),
         *_legend(lines, styles),
         svg_text(WIDTH / 2, height - 15, x_label, "middle"),
