@@ -23,7 +23,7 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random screenshots fuzz chaos lint format bench bench-all bench-trend lock audit sbom clean
+.PHONY: help setup up test test-fast test-random screenshots fuzz chaos lint format bench bench-all bench-trend lock audit sbom interface clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -87,7 +87,7 @@ bench-all: setup ## Measure all that bench/RESULTS.md has rows for, and write it
 	  $(if $(NEXT_PERF),--next-perf $(abspath $(NEXT_PERF))) \
 	  $(if $(NEXT_COMPARE),--next-compare-with $(NEXT_COMPARE)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-bench-trend: setup ## Add the reports of bench-all to bench/trend.csv, and draw it; REPORTS=FILES for others.
+bench-trend: setup ## Add the reports of bench-all to bench/trend.csv, and write the page of all releases; REPORTS=FILES for others.
 	$(BIN)/python -m bench.trend $(if $(REPORTS),$(REPORTS),$(wildcard build/bench/*-engine.json))
 
 $(SUPPLY_STAMP): requirements/supply.txt
@@ -110,6 +110,9 @@ audit: setup ## Compare what is installed with the lock, and ask for known vulne
 
 sbom: setup ## Write the bill of materials of what runs (CycloneDX JSON): sbom.cdx.json.
 	$(BIN)/python -m tools.sbom requirements/runtime.txt --output sbom.cdx.json
+
+interface: setup ## Bring the listings of what users may depend on up to date; RELEASE=VERSION when one is made.
+	$(BIN)/python -m tools.interface $(if $(RELEASE),--release $(RELEASE))
 
 clean: ## Remove the environment and caches.
 	rm -rf $(VENV) $(SUPPLY) sbom.cdx.json .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
