@@ -23,7 +23,7 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random screenshots fuzz chaos lint format bench bench-all bench-trend lock audit sbom interface clean
+.PHONY: help setup up test test-fast test-random screenshots fuzz chaos chaos-store soak lint format bench bench-all bench-trend lock audit sbom interface clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -74,6 +74,12 @@ fuzz: setup ## Send 100,000 random requests to the API server and check every an
 
 chaos: setup ## Try to break the scheduler in 13,000 runs in virtual time; CHAOS="--runs 10 --scenario leaders" for fewer.
 	$(BIN)/moorage chaos --runs 1000 $(CHAOS)
+
+chaos-store: setup ## Try to lose what the API server has stored: kills, power failures, bad disks; STORE="--rounds 3" for more.
+	$(BIN)/moorage chaos store $(STORE)
+
+soak: setup ## Churn for sixteen hours of virtual time, half of them with full caches, and find out what grows; SOAK="--hours 24".
+	$(BIN)/moorage soak --virtual --hours 16 $(SOAK)
 
 format: setup ## Format the code.
 	$(BIN)/ruff check --fix --quiet .
