@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 RUN_STAMP := $(VENV)/.ready-to-run
 BROWSER_STAMP := $(VENV)/.browser
+DOCS_STAMP := $(VENV)/.ready-for-docs
 # What comes from outside is installed from the lock files, and only if it has one of their hashes.
 LOCKED := -m pip install --quiet --require-hashes --requirement
 # What locks and audits is no part of the project's own environment.
@@ -23,7 +24,7 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random screenshots fuzz chaos chaos-store soak lint format bench bench-all bench-trend lock audit sbom interface clean
+.PHONY: help setup up test test-fast test-random screenshots docs fuzz chaos chaos-store soak lint format bench bench-all bench-trend lock audit sbom interface clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -69,6 +70,13 @@ test-random: setup ## Look for bugs with new random examples, thirty times as ma
 screenshots: setup $(BROWSER_STAMP) ## Make the pictures of the page again: docs/images/page-*.png.
 	$(BIN)/python -m tests.ui.browser.screenshots
 
+$(DOCS_STAMP): $(RUN_STAMP) requirements/docs.txt
+	$(BIN)/python $(LOCKED) requirements/docs.txt
+	@touch $@
+
+docs: $(DOCS_STAMP) ## Build the documentation site: build/docs/index.html.
+	$(BIN)/python -m tools.docs
+
 fuzz: setup ## Send 100,000 random requests to the API server and check every answer; FUZZ="--requests 1000000" for more.
 	$(BIN)/python -m tests.apiserver.fuzzing --requests 100000 --seed 1 --seed 2 --seed 3 $(FUZZ)
 
@@ -102,11 +110,13 @@ $(SUPPLY_STAMP): requirements/supply.txt
 	@touch $@
 
 lock: $(SUPPLY_STAMP) ## Write the lock files as pyproject.toml has it; LOCK=--upgrade for newer versions.
-	$(COMPILE) --extra dev --extra kubectl --extra profile --output-file requirements/development.txt \
+	$(COMPILE) --extra dev --extra docs --extra kubectl --extra profile --output-file requirements/development.txt \
 	  pyproject.toml
 	$(COMPILE) --constraint requirements/development.txt --output-file requirements/runtime.txt pyproject.toml
 	$(BUILD_REQUIRES) | $(COMPILE) --constraint requirements/development.txt --output-file requirements/build.txt -
 	$(COMPILE) --constraint requirements/development.txt --extra kubectl --output-file requirements/up.txt \
+	  requirements/build.txt pyproject.toml
+	$(COMPILE) --constraint requirements/development.txt --extra docs --extra kubectl --output-file requirements/docs.txt \
 	  requirements/build.txt pyproject.toml
 	$(COMPILE) --group supply --output-file requirements/supply.txt
 

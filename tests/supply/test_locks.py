@@ -31,6 +31,7 @@ WANTED: dict[str, list[str]] = {
         *BUILD,
         *(each for extra in EXTRAS.values() for each in extra if not each.startswith(OWN)),
     ],
+    "docs": [*RUNTIME, *BUILD, *EXTRAS["kubectl"], *EXTRAS["docs"]],
     "supply": PROJECT["dependency-groups"]["supply"],
 }
 PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")
@@ -75,7 +76,7 @@ def test_a_lock_has_what_pyproject_asks_for_on_every_python_and_platform(name: s
         assert [each for each in WANTED[name] if not is_satisfied(each, there)] == []
 
 
-@pytest.mark.parametrize("name", ["runtime", "build", "up", "development"])
+@pytest.mark.parametrize("name", ["runtime", "build", "up", "development", "docs"])
 def test_a_lock_has_what_its_packages_ask_for(name: str) -> None:
     there = versions(lock(name), {key: str(value) for key, value in default_environment().items()})
     for package in there:
@@ -85,7 +86,7 @@ def test_a_lock_has_what_its_packages_ask_for(name: str) -> None:
                 assert is_satisfied(each, there), f"{package} needs {each}"
 
 
-@pytest.mark.parametrize("name", ["runtime", "build", "up"])
+@pytest.mark.parametrize("name", ["runtime", "build", "up", "docs"])
 def test_what_runs_is_what_was_tested(name: str) -> None:
     entries, tested = lock(name), lock("development")
     assert anywhere(entries) <= anywhere(tested)
@@ -128,4 +129,4 @@ def test_make_installs_nothing_without_hashes_but_the_project_itself() -> None:
         "--quiet --no-deps --no-build-isolation --editable . --editable cluster"
     ]
     locks = set(re.findall(r"\$\(LOCKED\) requirements/(\w+)\.txt", text))
-    assert locks == {"up", "development", "supply"}
+    assert locks == {"up", "development", "docs", "supply"}
