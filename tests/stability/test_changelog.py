@@ -19,8 +19,10 @@ ROOT = Path(__file__).parents[2]
 RELEASES = releases(CHANGELOG.read_text())
 VERSIONS = [Version(release.name) for release in RELEASES[1:]]
 PROJECTS = [ROOT / "pyproject.toml", ROOT / "cluster" / "pyproject.toml"]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-IMAGE = re.compile(r"/moorage:([\w.]+)")
+FOLDERS = [ROOT / "docs", ROOT / "deploy"]
+FILES = [path for folder in FOLDERS for suffix in ("md", "yaml") for path in folder.rglob(f"*.{suffix}")]
+NAMED = re.compile(r"(?:\bmoorage[:-]|\b(?:newTag|appVersion): )(\d+\.\d+\.\d+)\b")
+"""An image, a package or a chart with its version."""
 
 
 def name_of(path: Path) -> str:
@@ -71,9 +73,9 @@ def test_both_packages_have_that_version_and_ask_for_each_other(path: Path) -> N
     assert "version" in content.get("dynamic", ()) or content["version"] == moorage.__version__
 
 
-def test_documents_name_the_image_of_that_version() -> None:
-    tags = {tag for path in DOCUMENTS for tag in IMAGE.findall(path.read_text())}
-    named = {Version(tag) for tag in tags if tag[0].isdigit()}
+def test_images_packages_and_charts_are_named_with_that_version() -> None:
+    texts = [path.read_text() for path in [ROOT / "README.md", *FILES]]
+    named = {Version(found) for text in texts for found in NAMED.findall(text)}
 
     assert min(named) == Version(moorage.__version__)  # Guides upgrade to the one after it.
     assert len(named) <= 2
