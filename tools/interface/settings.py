@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, get_args, get_type_hints
 
 import msgspec
 
-from moorage.config.args import ARGS_BY_PLUGIN
 from moorage.config.types import KIND, SchedulerConfiguration
 from moorage.plugins import LOADED_BY_NAME, default_registry
+from tools.docs.plugins import arguments_of
 from tools.interface.fact import Fact
 
 _API: Final = "moorage.api."
@@ -35,9 +35,9 @@ def configuration_facts() -> Iterator[Fact]:
 
 def plugin_facts() -> Iterator[Fact]:
     """Every plugin that comes with moorage, and the fields of its arguments, named by their paths."""
-    for name in sorted(default_registry()):
+    for name, plugin in sorted(default_registry().items()):
         yield Fact(name, "plugin, loaded by name" if name in LOADED_BY_NAME else "plugin")
-        if (arguments := arguments_of(name)) is not None:
+        if (arguments := arguments_of(plugin)) is not None:
             yield from _below(name, arguments)
 
 
@@ -46,14 +46,6 @@ def _below(path: str, kind: type) -> Iterator[Fact]:
         yield Fact(f"{path}.{each.name}", each.what)
         for inner in each.types:
             yield from _below(f"{path}.{each.name}", inner)
-
-
-def arguments_of(plugin: str) -> type | None:
-    """The type of a plugin's arguments; None if it has none."""
-    if plugin in ARGS_BY_PLUGIN:
-        return ARGS_BY_PLUGIN[plugin]
-    wanted = inspect.signature(default_registry()[plugin], eval_str=True).parameters.get("args")
-    return None if wanted is None else wanted.annotation
 
 
 class _Field(NamedTuple):
