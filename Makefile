@@ -19,7 +19,7 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
   --ignore=tests/controllers --ignore=tests/end_to_end --ignore=tests/extenders --ignore=tests/manifests \
   --ignore=tests/packages --ignore=tests/plugin_packages --ignore=tests/run --ignore=tests/services --ignore=tests/sim_nodes \
   --ignore=tests/sim_processes --ignore=tests/sweep --ignore=tests/test_examples.py --ignore=tests/testing \
-  --ignore=tests/ui/browser --ignore=tests/up
+  --ignore=tests/ui/browser --ignore=tests/up --ignore=tests/upgrade
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
