@@ -24,8 +24,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random screenshots fuzz chaos lint format bench bench-all bench-trend lock audit sbom man \
-  dist zipapp clean
+.PHONY: help setup up test test-fast test-random screenshots fuzz chaos lint format bench bench-all bench-trend lock audit sbom man dist zipapp clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
