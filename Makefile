@@ -20,11 +20,12 @@ FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests
   --ignore=tests/controllers --ignore=tests/end_to_end --ignore=tests/extenders --ignore=tests/manifests \
   --ignore=tests/packages --ignore=tests/plugin_packages --ignore=tests/run --ignore=tests/services --ignore=tests/sim_nodes \
   --ignore=tests/sim_processes --ignore=tests/sweep --ignore=tests/test_examples.py --ignore=tests/testing \
-  --ignore=tests/ui/browser --ignore=tests/up
+  --ignore=tests/ui/browser --ignore=tests/up --ignore=tests/upgrade
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random screenshots docs fuzz chaos chaos-store soak lint format bench bench-all bench-trend lock audit sbom interface clean
+.PHONY: help setup up test test-fast test-random screenshots docs fuzz chaos chaos-store soak lint format bench bench-all bench-trend lock audit sbom man dist zipapp interface clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -124,6 +125,21 @@ audit: setup ## Compare what is installed with the lock, and ask for known vulne
 	@$(MAKE) --no-print-directory $(SUPPLY_STAMP) || echo 'pip-audit cannot be installed.'
 	@$(BIN)/python -m tools.audit requirements/development.txt --pip-audit $(SUPPLY)/bin/pip-audit
 
+# The time of what is built is that of its source, so that everybody builds the same bytes.
+dist zipapp man: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+
+man: setup ## Write the manual pages of all commands: build/man.
+	$(BIN)/python -m tools.manual build/man
+
+dist: man ## Build source distributions and wheels of both packages, and the bill of materials: dist/.
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	cd cluster && $(abspath $(BIN))/python -m hatchling build --directory ../dist
+	$(BIN)/python -m tools.sbom requirements/runtime.txt --output dist/moorage-$(VERSION).cdx.json
+
+zipapp: dist $(SUPPLY_STAMP) ## Build one file with everything for this Python and platform, for machines without network: dist/*.pyz.
+	$(BIN)/python -m tools.zipapp --pex $(SUPPLY)/bin/pex --wheels dist --lock requirements/runtime.txt
+
 sbom: setup ## Write the bill of materials of what runs (CycloneDX JSON): sbom.cdx.json.
 	$(BIN)/python -m tools.sbom requirements/runtime.txt --output sbom.cdx.json
 
@@ -131,4 +147,4 @@ interface: setup ## Bring the listings of what users may depend on up to date; R
 	$(BIN)/python -m tools.interface $(if $(RELEASE),--release $(RELEASE))
 
 clean: ## Remove the environment and caches.
-	rm -rf $(VENV) $(SUPPLY) sbom.cdx.json .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SUPPLY) build/man dist sbom.cdx.json .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

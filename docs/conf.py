@@ -31,7 +31,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
     "footer_icons": [
-        {"name": "Repository", "url": _PROJECT["urls"]["Repository"], "html": "Repository", "class": ""}
+        {"name": "Repository", "url": _PROJECT["urls"]["Source"], "html": "Repository", "class": ""}
     ],
 }
 pygments_style = "friendly"

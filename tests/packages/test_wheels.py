@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from email.message import Message
 from email.parser import Parser
@@ -10,18 +11,17 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+import trove_classifiers
+from markdown_it import MarkdownIt
 
 from moorage import __version__
-from tests.plugin_packages.environment import CLUSTER, ROOT, build_wheel
+from tests.packages.conftest import FOLDERS
+from tests.plugin_packages.environment import ROOT
+from tools.build_hooks import MANUAL
 
-FOLDERS = {"moorage": ROOT, "moorage_cluster": CLUSTER}
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The wheels, by the name of their package."""
-    into = tmp_path_factory.mktemp("wheels")
-    return {name: build_wheel(into, folder) for name, folder in FOLDERS.items()}
+SYSTEMS = {"Operating System :: MacOS", "Operating System :: POSIX :: Linux"}
+TARGET = re.compile(r'(?:href|src)="([^"]*)"')
+MANUAL_PAGES = f"moorage-{__version__}.data/data/share/man/man1/"
 
 
 def metadata(wheel: Path, name: str) -> Message:
@@ -35,11 +35,14 @@ def test_a_wheel_holds_its_package_and_no_other(name: str, wheels: dict[str, Pat
     with ZipFile(wheels[name]) as archive:
         names = set(archive.namelist())
         assert archive.read(f"{information}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+    if name == "moorage" and (ROOT / MANUAL).exists():  # `make man` has been run.
+        names = {each for each in names if not each.startswith(MANUAL_PAGES)}
     assert {each.partition("/")[0] for each in names} == {name, information}
     source = FOLDERS[name] / "src"
     files = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     packed = {each for each in names if each.startswith(f"{name}/")}
     assert packed == {each for each in files if "__pycache__" not in each}
+    assert f"{name}/py.typed" in packed
 
 
 def test_versions_are_in_step(wheels: dict[str, Path]) -> None:
@@ -48,6 +51,39 @@ def test_versions_are_in_step(wheels: dict[str, Path]) -> None:
     assert f"moorage=={__version__}" in cluster.get_all("Requires-Dist", [])
     extra = f"moorage-cluster=={__version__}; extra == 'cluster'"
     assert extra in scheduler.get_all("Requires-Dist", [])
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_an_index_shows_who_made_what_for_whom(name: str, wheels: dict[str, Path]) -> None:
+    told = metadata(wheels[name], name)
+    urls = dict(each.split(", ") for each in told.get_all("Project-URL", []))
+    assert urls.keys() == {"Homepage", "Documentation", "Source", "Changelog", "Issues"}
+    assert all(url.startswith(urls["Homepage"]) for url in urls.values())
+    assert told["Author"] == "The moorage authors"
+    assert told["License-Expression"] == "Apache-2.0"
+    assert told["Keywords"]
+    classified = told.get_all("Classifier", [])
+    assert SYSTEMS | {"Typing :: Typed"} <= {*classified}
+    assert [each for each in classified if each not in trove_classifiers.classifiers] == []
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_links_and_pictures_of_the_long_description_work_on_an_index(
+    name: str, wheels: dict[str, Path]
+) -> None:
+    told = metadata(wheels[name], name)
+    assert told["Description-Content-Type"] == "text/markdown"
+    page = MarkdownIt().enable("table").render(str(told.get_payload()))
+    targets = TARGET.findall(page)
+    assert bool(targets) is (name == "moorage")
+    assert [each for each in targets if not each.startswith(("https://", "#"))] == []
+
+
+def test_links_lead_to_the_version_that_is_described(wheels: dict[str, Path]) -> None:
+    told = str(metadata(wheels["moorage"], "moorage").get_payload())
+    source = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Source"]
+    assert f"({source}/blob/v{__version__}/docs/index.md)" in told
+    assert re.search(rf"!\[[^]]+\]\({source}/raw/v{__version__}/docs/images/[\w-]+\.png\)", told)
 
 
 def test_the_cluster_needs_nothing_that_the_scheduler_does_not_need() -> None:

@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tomllib
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,9 +49,24 @@ class CleanEnvironment:
         done = run([*pip, "install", "--no-index", "--no-build-isolation", "--quiet", *words])
         assert done.returncode == 0, done.stderr
 
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Processes of moorage that tests start in this context run in the environment."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "executable", str(self.python))
+            yield
+
     def run(self, program: str, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run one of its programs."""
         return run([str(self.bin / program), *words], cwd)
+
+
+def environment_with(folder: Path, wheels: Path, *needs: str) -> CleanEnvironment:
+    """An environment in a folder, with wheels of moorage and its extra from another, and further packages."""
+    environment = CleanEnvironment(folder)
+    environment.link(*needs_of_moorage(), *needs)
+    environment.install("--find-links", str(wheels), "moorage[cluster]")
+    return environment
 
 
 def run(command: list[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.apiserver.running import Kubectl
-from tests.plugin_packages.environment import CLUSTER, CleanEnvironment, build_wheel, needs_of_moorage
+from tests.plugin_packages.environment import CLUSTER, CleanEnvironment, build_wheel, environment_with
 from tests.run.running import RunningScheduler
 from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
@@ -23,11 +20,9 @@ LABEL = f"example.com/{PACKAGE}"
 def environment(tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
     """An environment with wheels of moorage and its extra, and a generated package installed into it."""
     folder = tmp_path_factory.mktemp("packages")
-    environment = CleanEnvironment(folder / "environment")
-    environment.link(*needs_of_moorage(), "hatchling", "pytest")
     build_wheel(folder)
     build_wheel(folder, CLUSTER)
-    environment.install("--find-links", str(folder), "moorage[cluster]")
+    environment = environment_with(folder / "environment", folder, "hatchling", "pytest")
     written = environment.run("moorage", "plugin", "new", PACKAGE, cwd=folder)
     assert written.returncode == 0, written.stderr
     environment.install(str(folder / PACKAGE))
@@ -38,14 +33,6 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> CleanEnvironment:
 def package(environment: CleanEnvironment) -> Path:
     """The folder of the generated package."""
     return environment.bin.parent.parent / PACKAGE
-
-
-@contextmanager
-def _in(environment: CleanEnvironment) -> Iterator[None]:
-    """Processes of moorage that begin here run in the clean environment."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "executable", str(environment.python))
-        yield
 
 
 def test_both_are_installed_from_wheels(environment: CleanEnvironment, tmp_path: Path) -> None:
@@ -84,7 +71,7 @@ def _place(kubectl: Kubectl, pod: str) -> str:
 def test_it_works_by_name_in_a_local_cluster(
     environment: CleanEnvironment, package: Path, tmp_path: Path
 ) -> None:
-    with _in(environment):
+    with environment.used():
         server = start_cluster(tmp_path, "--nodes", "3", "--config", str(package / "scheduler.yaml"))
     with server:
         assert _place(Kubectl(server, tmp_path), "one") == "node-2"
@@ -93,11 +80,11 @@ def test_it_works_by_name_in_a_local_cluster(
 def test_it_works_by_name_in_the_live_scheduler(
     environment: CleanEnvironment, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with _in(environment):
+    with environment.used():
         server = start_cluster(tmp_path, "--nodes", "3", "--no-scheduler")
     with server:
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
-        with _in(environment):
+        with environment.used():
             scheduler = RunningScheduler(server.kubeconfig, f"--config={package / 'scheduler.yaml'}")
         with scheduler:
             assert _place(Kubectl(server, tmp_path), "two") == "node-2"

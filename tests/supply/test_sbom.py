@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
@@ -27,6 +29,12 @@ def bill(tmp_path_factory: pytest.TempPathFactory) -> Any:
         assert sbom.main() == 0
     assert "://" not in path.read_text().replace("http://cyclonedx.org/schema/", "")
     return json.loads(path.read_text())
+
+
+def test_it_is_what_the_format_allows(bill: Any) -> None:
+    validator = JsonStrictValidator(SchemaVersion.from_version(bill["specVersion"]))
+    assert validator.validate_str(json.dumps(bill)) is None
+    assert validator.validate_str(json.dumps({**bill, "components": [{"name": "no type"}]})) is not None
 
 
 def test_every_package_of_the_lock_is_in_it_with_its_hashes(bill: Any) -> None:

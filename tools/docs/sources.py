@@ -67,7 +67,7 @@ class Pages:
 def repository_url(root: Path) -> str:
     """The address of the repository, which pyproject.toml says."""
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    url: str = project["urls"]["Repository"]
+    url: str = project["urls"]["Source"]
     return url
 
 

@@ -17,10 +17,12 @@ _WRONG: Final = 1
 class KubeFlags(TyperCommand):
     """Parses flags as Kubernetes components do; errors are one line."""
 
+    flags = FLAGS
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; exits with status 1 if it is invalid."""
         try:
-            ctx.obj = flags = read_flags(FLAGS, args, _command(ctx))
+            ctx.obj = flags = read_flags(self.flags, args, _command(ctx))
         except FlagError as error:
             fail(ctx, error)
         if flags.switch("help"):

@@ -40,6 +40,10 @@ COMMANDS: Final = {
         "moorage_cluster.cli.commands.chaos:app",
         "Try to break the scheduler: thousands of short runs in which everything fails.",
     ),
+    "completion": (
+        "moorage.cli.commands.completion:completion",
+        "Print a script with which a shell completes commands, options, files and names in the cluster.",
+    ),
     "compare": (
         "moorage.cli.commands.compare:compare",
         "Compare configurations on the same workload: who waits longer, and which plugin moved which pod.",
@@ -177,6 +181,12 @@ def run() -> None:
     """The `moorage` command; output that cannot be written ends it with a line, not a traceback."""
     owns_process()
     try:
+        if sys.argv[1:2] == [
+            "__complete"
+        ]:  # The word that shells' scripts of Kubernetes' commands begin with.
+            from moorage.cli.completion import answer
+
+            return answer(sys.argv[2:])
         app()
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
