@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import typer
 
-import moorage
 from moorage.cli.flags import Flag
 from moorage.cli.kube_flags import KubeFlags
-from moorage.cli.main import DeferredCommand, app
+from moorage.cli.main import app
 from moorage.cli.run_flags import GROUPS
 from tools.docs.markdown import block, code, docstring, escaped, table
-from tools.docs.python_source import Module, modules, texts_of
+from tools.interface.command_line import commands
+from tools.interface.fact import merged
+from tools.interface.served import environment_facts
 
 _WIDTH: Final = 100
 """Length of lines of usage, in characters."""
@@ -23,36 +22,31 @@ _WIDTH: Final = 100
 
 def page() -> str:
     """The page."""
-    root = Path(moorage.__path__[0])
+    variables = ([code(name), what] for name, what in merged(environment_facts()))
     parts = [
         "# Command line",
         "Every command of `moorage` with its options, as `--help` shows them. `up`, `apiserver`, `chaos` and "
         "`soak` are part of the laptop cluster (`moorage[cluster]`). `kubectl moorage` is the same program.",
-        *_command(typer.main.get_command(app), "moorage", None, 2),
+        *_command("moorage", typer.main.get_command(app)),
+        *(part for name, command in commands() for part in _command(name, command)),
         "## Environment variables",
-        table(["variable", "read in"], _variables(modules(root, "environ"), root)),
+        table(["variable", "use"], variables),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _command(command: Any, path: str, parent: Any, level: int) -> Iterator[str]:
-    """A command, and those in it."""
-    if isinstance(command, DeferredCommand):
-        command = command.load()
-    context = command.context_class(command, info_name=path.rpartition(" ")[2], parent=parent)
-    context.terminal_width = context.max_content_width = _WIDTH
-    yield f"{'#' * level} {path}"
+def _command(path: str, command: Any) -> Iterator[str]:
+    """A command with its arguments and options."""
+    yield f"{'#' * max(2, len(path.split()))} {path}"
     if isinstance(command, KubeFlags):
         yield from _kube_flags(command, path)
         return
+    context = command.context_class(command, info_name=path, terminal_width=_WIDTH)
     yield block(command.get_usage(context).removeprefix("Usage: "), "text")
     yield docstring(command.help)
     for title, entries in _sections(command, context).items():
         yield f"**{title}**"
         yield "\n\n".join(entries)
-    inner = getattr(command, "commands", {})
-    for name, each in inner.items():
-        yield from _command(each, f"{path} {name}", context, level + 1 if parent else level)
 
 
 def _sections(command: Any, context: Any) -> dict[str, list[str]]:
@@ -91,22 +85,3 @@ def _flag(flag: Flag) -> str:
     default = f" Default: {code(flag.default)}." if flag.default not in ("", "false") else ""
     note = f" No effect: {escaped(flag.note)}." if flag.note else ""
     return f"{code(f'{short}--{flag.name}{kind}')}\n: {escaped(flag.help)}{default}{note}"
-
-
-def _variables(among: list[Module], root: Path) -> list[list[str]]:
-    """The environment variables that modules read, with the modules."""
-    found: dict[str, set[str]] = {}
-    for module in among:
-        for name in _read_in(module):
-            found.setdefault(name, set()).add(module.path.relative_to(root).as_posix())
-    return [[code(name), ", ".join(map(code, sorted(files)))] for name, files in sorted(found.items())]
-
-
-def _read_in(module: Module) -> Iterator[str]:
-    for node in ast.walk(module.tree):
-        match node:
-            case (
-                ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[name, *_])
-                | ast.Subscript(value=owner, slice=name)
-            ) if ast.unparse(owner) in ("environ", "os.environ"):
-                yield from texts_of(module, name)

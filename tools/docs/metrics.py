@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-import moorage
 from moorage.emulation.kubernetes_version import KUBERNETES_VERSIONS
 from moorage.services.metric_table import HEALTH_METRICS, OWN_METRICS, metrics_of
 from moorage.services.metric_values import Kind, MetricSpec
 from tools.docs.markdown import code, escaped
-from tools.docs.python_source import Module, modules, texts_of, words_of
+from tools.interface.observed import labels_of
+from tools.interface.source import Place, places, texts
 
 _PLUGIN_METHODS: Final[Mapping[str, Kind]] = MappingProxyType({"counter": "counter", "gauge": "gauge"})
 """The methods of `Handle.metrics` that register a metric, and its type."""
@@ -32,7 +31,7 @@ def page() -> str:
         "## moorage's own",
         _listed((spec, "") for spec in OWN_METRICS.values()),
         "## Of optional plugins",
-        _listed(plugin_metrics(modules(Path(moorage.__path__[0]) / "optional_plugins", "metrics"))),
+        _listed(plugin_metrics(places("metrics.counter(", "metrics.gauge("))),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -47,23 +46,17 @@ def _of_kube_scheduler() -> Iterator[tuple[MetricSpec, str]]:
         yield spec, "" if len(versions) == len(KUBERNETES_VERSIONS) else f"Only in {', '.join(versions)}."
 
 
-def plugin_metrics(among: Iterable[Module]) -> Iterator[tuple[MetricSpec, str]]:
-    """The metrics that modules register with `Handle.metrics`."""
-    for module in among:
-        for call in module.calls:
-            match call.func:
-                case ast.Attribute(value=owner, attr=kind) if kind in _PLUGIN_METHODS:
-                    if ast.unparse(owner).split(".")[-1] == "metrics":
-                        where = f"Registered in `optional_plugins/{module.path.parent.name}`."
-                        yield _registered(module, call, _PLUGIN_METHODS[kind]), where
-
-
-def _registered(module: Module, call: ast.Call, kind: Kind) -> MetricSpec:
-    """A metric as the arguments of a call say: name, help, labels."""
-    given = dict(zip(("name", "help", "labels"), call.args, strict=False))
-    (name,), (text,) = texts_of(module, given["name"]), texts_of(module, given["help"])
-    labels = words_of(module, given["labels"]) if "labels" in given else ()
-    return MetricSpec(name, kind, "", labels, text)
+def plugin_metrics(among: Iterable[Place]) -> Iterator[tuple[MetricSpec, str]]:
+    """The metrics that calls of `Handle.metrics` register."""
+    for place in among:
+        match place.node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=kind), args=[name, text, *rest]):
+                if kind in _PLUGIN_METHODS and ast.unparse(owner).split(".")[-1] == "metrics":
+                    (named,), (help_text,) = texts(place, name), texts(place, text)
+                    spec = MetricSpec(
+                        named, _PLUGIN_METHODS[kind], "", tuple(labels_of(place, rest)), help_text
+                    )
+                    yield spec, f"Registered in `{place.module.name}`."
 
 
 def _listed(found: Iterable[tuple[MetricSpec, str]]) -> str:

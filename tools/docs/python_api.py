@@ -8,16 +8,13 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import moorage
 from moorage.client.kinds import Kind
 from tools.docs.markdown import block, code, docstring, table
-from tools.docs.python_source import module_of
-from tools.docs.syntax import Described, class_node, described, signature
+from tools.docs.syntax import Described, class_node, described, module_tree, signature
 
 _HOMES: Final[Mapping[str, tuple[str, ...]]] = moorage._HOMES
 """The modules that public names are imported from."""
@@ -92,8 +89,7 @@ def _constant(name: str) -> Iterator[str]:
 
 @cache
 def _constants(module: str) -> dict[str, Described]:
-    tree = module_of(Path(str(import_module(module).__file__))).tree
-    return {each.name: each for each in described(tree.body)}
+    return {each.name: each for each in described(module_tree(module).body)}
 
 
 def _class(kind: type) -> Iterator[str]:

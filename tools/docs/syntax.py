@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from tools.docs.python_source import module_of
 
 
 class Described(NamedTuple):
@@ -22,10 +20,15 @@ class Described(NamedTuple):
 
 
 @cache
+def module_tree(module: str) -> ast.Module:
+    """The source of a module."""
+    return ast.parse(Path(str(import_module(module).__file__)).read_text("utf-8"))
+
+
+@cache
 def _classes(module: str) -> dict[str, ast.ClassDef]:
     """The classes of a module, by name."""
-    tree = module_of(Path(str(sys.modules[module].__file__))).tree
-    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    return {node.name: node for node in module_tree(module).body if isinstance(node, ast.ClassDef)}
 
 
 def class_node(kind: type) -> ast.ClassDef:

@@ -50,15 +50,18 @@ def _registered(place: Place) -> Iterator[Fact]:
         case ast.Call(func=ast.Attribute(value=owner, attr=kind), args=[name, _, *rest]):
             if kind in _REGISTERING and ast.unparse(owner).split(".")[-1] == "metrics":
                 for text in texts(place, name):
-                    yield Fact(text, f"{kind}, of a plugin: {' '.join(_labels(place, rest)) or 'no labels'}")
+                    yield Fact(
+                        text, f"{kind}, of a plugin: {' '.join(labels_of(place, rest)) or 'no labels'}"
+                    )
 
 
-def _labels(place: Place, rest: list[ast.expr]) -> list[str]:
+def labels_of(place: Place, rest: list[ast.expr]) -> list[str]:
+    """The labels of a metric, from the arguments after its help."""
     match rest:
         case [ast.Tuple(elts=labels)]:
             return [text for each in labels for text in texts(place, each)]
         case [ast.Name(id=name)]:
-            return [text for each in assigned(place, name) for text in _labels(place, [each])]
+            return [text for each in assigned(place, name) for text in labels_of(place, [each])]
     return []
 
 
