@@ -8,7 +8,7 @@ import pytest
 
 from tools.docs.sources import Pages, collect, write
 
-PYPROJECT = '[project.urls]\nRepository = "https://example.com/us"\n'
+PYPROJECT = '[project.urls]\nSource = "https://example.com/us"\n'
 FILES = {
     "pyproject.toml": PYPROJECT,
     "ARCHITECTURE.md": "# How it works\n\n![A](docs/images/a.svg) [one](docs/how-to/one.md#part)\n",
