@@ -42,6 +42,7 @@ def candidates(*words: str) -> list[str]:
         (["explain", "-o", ""], ["table", "json"]),
         (["explain", "--output", "j"], ["json"]),
         (["explain", "--output=j"], ["--output=json"]),
+        (["explain", "--output", "json"], ["json"]),
         (["explain", "--all=j"], []),
         (["explain", "-n", "default", "--output", "t"], ["table"]),
         (["run", "--leader-elect-ret"], ["--leader-elect-retry-period"]),
@@ -66,6 +67,11 @@ def test_all_commands_are_candidates_with_their_summaries() -> None:
 def test_files_are_left_to_the_shell(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     answer(words.split(" "))
     assert capsys.readouterr().out == f"{FILES}\n"
+
+
+def test_no_file_is_a_value_of_a_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    answer(["explain", "--output", "x"])
+    assert capsys.readouterr().out == f"{NOTHING}\n"
 
 
 @pytest.fixture

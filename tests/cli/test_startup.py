@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 import moorage
 from moorage.cli.main import COMMANDS, DeferredCommand, app
+from tools.manual import pages
 
+COLUMNS = 80
 HEAVY = {
     "asyncio",
     "cryptography",
@@ -85,6 +87,14 @@ def test_help_has_whole_summaries_and_sections() -> None:
     assert "Arguments: files..." in help_of_bench
     assert "Where the workloads run (one of these): --engine The scheduler over" in help_of_bench
     assert "new Write a small package with a plugin, its arguments, tests" in said("plugin", "--help")
+
+
+@pytest.mark.parametrize("page", pages())
+def test_help_fits_a_terminal(page: str) -> None:
+    words = page.split("-")[1:]
+    shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": str(COLUMNS)}).stdout.splitlines()
+    assert shown
+    assert [line for line in shown if len(line) > COLUMNS] == []
 
 
 def test_a_public_name_loads_only_what_it_is_made_of() -> None:

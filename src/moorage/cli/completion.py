@@ -191,8 +191,8 @@ def _values(line: Line, parameter: Any, current: str) -> Answer:
     """The values of an option or argument; files, if nothing is known of them."""
     if parameter is None:
         return Answer((), _FILES)
-    choices = [(each.value, each.help or "") for each in parameter.shell_complete(line.context, current)]
-    if any(value != current for value, _ in choices):
+    known = parameter.shell_complete(line.context, "")
+    if choices := [(each.value, each.help or "") for each in known if each.type == "plain"]:
         return _starting(current, choices)
     command = _NAMED_IN_CLUSTER.get(parameter.name)
     # What is read from a file, or from a dump, is no cluster's.

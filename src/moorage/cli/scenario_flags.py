@@ -64,7 +64,8 @@ TraceFormatFlag = Annotated[
     TraceFormat | None,
     typer.Option(
         "--trace-format",
-        help="The format of the trace.  [default: by the name of the file]",
+        metavar="FORMAT",
+        help=f"The format of the trace: {', '.join(TraceFormat)}.  [default: by the name of the file]",
         rich_help_panel=_WORKLOAD,
     ),
 ]
