@@ -29,13 +29,14 @@ def grants(objects: list[Manifest]) -> list[Grant]:
     for obj in objects:
         role = obj["metadata"]["name"]
         for rule in obj.get("rules") or ():
-            found += [Grant(role, *one) for one in _single(rule)]
+            found += [Grant(role, *one) for one in single(rule)]
         if (obj.get("roleRef") or {}).get("name") == AUTHORITIES:
             found.append(Grant(role, "", AUTHORITIES, ""))
     return found
 
 
-def _single(rule: Manifest) -> list[tuple[str, str, str, str]]:
+def single(rule: Manifest) -> list[tuple[str, str, str, str]]:
+    """What a rule grants, one by one: group, resource or path, verb, name."""
     if "nonResourceURLs" in rule:
         return [("", path, verb, "") for path in rule["nonResourceURLs"] for verb in rule["verbs"]]
     return [
@@ -57,7 +58,7 @@ def without(objects: list[Manifest], taken: Grant) -> list[Manifest]:
             obj["rules"] = [
                 _written(*one)
                 for rule in obj["rules"]
-                for one in _single(rule)
+                for one in single(rule)
                 if Grant(taken.role, *one) != taken
             ]
     assert len(grants(left)) == len(grants(objects)) - 1

@@ -20,6 +20,7 @@ from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.profiles import Profiles
 from moorage.manifests.bundle import as_yaml, bundle
 from moorage.manifests.checks import check
+from moorage.manifests.helm_values import helm_values
 from moorage.manifests.installation import (
     SHADOW_CONFIGURATION,
     Installation,
@@ -48,6 +49,7 @@ def print_manifests(
     pod_monitor: bool,
     network_policy: bool,
     reader: bool,
+    for_helm: bool,
     emulated_version: str | None,
     feature_gates: list[str] | None,
     shadow: bool,
@@ -55,6 +57,7 @@ def print_manifests(
     """Print the objects as YAML; exits with status 1 if anything given for them is wrong.
 
     reader: print only the role that explanations need.
+    for_helm: print values of the Helm chart in place of objects.
     """
     try:
         version = emulated(emulated_version, feature_gates)
@@ -85,8 +88,13 @@ def print_manifests(
     except (InputError, RegistryError) as error:
         typer.echo(f"moorage manifests: {error}", err=True)
         raise typer.Exit(_WRONG) from None
-    objects = [_reader(installation, profiles)] if reader else bundle(installation)
-    typer.echo(as_yaml(objects), nl=False)
+    if for_helm:
+        documents = [helm_values(installation)]
+    elif reader:
+        documents = [_reader(installation, profiles)]
+    else:
+        documents = bundle(installation)
+    typer.echo(as_yaml(documents), nl=False)
 
 
 def _reader(installation: Installation, profiles: Iterable[Framework]) -> Manifest:

@@ -116,7 +116,7 @@ def _container(installation: Installation) -> Manifest:
         # Ready means that all informers have synced, leading or not; a leader that hangs exits by itself.
         "livenessProbe": _probe("/livez", period_seconds=10, failures=8),
         "readinessProbe": _probe("/readyz", period_seconds=5, failures=3),
-        "resources": _resources(installation.memory_limit),
+        "resources": resources(installation.memory_limit),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -129,7 +129,7 @@ def _container(installation: Installation) -> Manifest:
     }
 
 
-def _resources(memory_limit: str) -> Manifest:
+def resources(memory_limit: str) -> Manifest:
     """Requests and limits. CPU has no limit: a throttled scheduler may miss its lease's renewal."""
     half = format_quantity(parse_quantity(memory_limit) // 2)
     return {"requests": {"cpu": _CPU_REQUEST, "memory": half}, "limits": {"memory": memory_limit}}

@@ -48,6 +48,14 @@ def manifests(
             "--reader", help="Print only a read-only ClusterRole, NAME-reader, which `moorage explain` needs."
         ),
     ] = False,
+    helm_values: Annotated[
+        bool,
+        typer.Option(
+            "--helm-values",
+            help="Print values for the Helm chart instead, for `helm install --values`; the namespace is the "
+            "release's.",
+        ),
+    ] = False,
     network_policy: Annotated[
         bool,
         typer.Option(
@@ -83,5 +91,6 @@ def manifests(
         emulated_version=emulated_version,
         feature_gates=feature_gates,
         reader=reader,
+        for_helm=helm_values,
         shadow=shadow,
     )
