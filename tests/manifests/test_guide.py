@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.apiserver.running import KUBECTL_WITHIN_SECONDS, Kubectl, RunningServer
+from tests.manifests.forms import DEPLOY
 from tests.manifests.guide import GUIDE, Command, File, is_shown, steps
 from tests.manifests.installing import DEFINITION, account_kubeconfig
 from tests.run.running import RunningScheduler
@@ -94,6 +95,25 @@ def test_from_nothing_to_a_second_scheduler(cluster: RunningServer, tmp_path: Pa
         reader.follows(step)
     assert [command.split()[1] for command in reader.not_run] == ["build", "push", "port-forward"]
     assert kubectl("get", "deployment", NAME, "--namespace=kube-system", ok=False)
+
+
+def test_by_helm_and_by_kustomize(cluster: RunningServer, tmp_path: Path) -> None:
+    reader = Reader(cluster, tmp_path)
+    (tmp_path / "deploy").symlink_to(DEPLOY)
+    for step in steps("A second scheduler"):
+        if isinstance(step, File):
+            reader.follows(step)
+    kubectl = Kubectl(cluster, tmp_path)
+    logs = ("logs", "--namespace=kube-system", "--selector=app.kubernetes.io/name=moorage", "--tail=-1")
+    for step in steps("By Helm or Kustomize"):
+        reader.follows(step)
+        if isinstance(step, Command) and step.text.startswith("kubectl rollout status"):
+            log = kubectl(*logs)
+            assert "Serving securely" in log
+            assert "forbidden" not in log, log
+    assert reader.not_run == []
+    assert kubectl("get", "pod", "first", "-o", "jsonpath={.spec.nodeName}")
+    assert kubectl("get", "deployments", "--namespace=kube-system", "-o", "name") == ""
 
 
 @pytest.fixture(scope="module")
