@@ -1,4 +1,4 @@
-"""Write what `deploy/` has from `moorage manifests`: `python -m tools.deploy`.
+"""Write what `deploy/` has from the source: `python -m tools.deploy`.
 
 The Kustomize base and its component are what the command prints; the Helm chart has the rules of its roles,
 for all default plugins and for shadow mode. Templates and overlays are written by hand, and tests compare
@@ -7,21 +7,24 @@ what they render with what the command prints.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from moorage.cli.main import app
 from moorage.manifests.bundle import as_yaml
+from tools.dashboard import dashboard
 
 ROOT: Final = Path(__file__).parent.parent
 _HEADER: Final = "# Written by `make deploy` from what `moorage manifests` prints.\n"
 _BASE: Final = "deploy/kustomize/base"
 _POD_MONITOR: Final = "deploy/kustomize/components/pod-monitor"
 _RULES: Final = "deploy/chart/moorage/files/rules.yaml"
+_DASHBOARD: Final = "deploy/grafana/moorage.json"
 
 CONFIG_MAP_SUFFIX: Final = "-config"
 """What the name of the generated ConfigMap has in addition, before the digest."""
@@ -43,6 +46,7 @@ def generated() -> Mapping[str, str]:
     policy = _the(monitored, "NetworkPolicy")
     added = [each for each in monitored if _identity(each) not in map(_identity, plain)]
     return {
+        _DASHBOARD: dashboard(),
         f"{_BASE}/config.yaml": _HEADER + _the(plain, "ConfigMap")["data"]["config.yaml"],
         f"{_BASE}/scheduler.yaml": _HEADER + as_yaml(_with_generated_config(plain)),
         f"{_POD_MONITOR}/monitoring.yaml": _HEADER + as_yaml(added),
@@ -54,9 +58,9 @@ def generated() -> Mapping[str, str]:
 
 
 def _printed(*options: str) -> list[Manifest]:
-    words = [sys.executable, "-m", "moorage", "manifests", *options]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-    return list(yaml.safe_load_all(done.stdout))
+    with redirect_stdout(StringIO()) as output:
+        app(["manifests", *options], standalone_mode=False)
+    return list(yaml.safe_load_all(output.getvalue()))
 
 
 def _identity(obj: Manifest) -> tuple[str, str]:
