@@ -25,7 +25,7 @@ VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 BUILD_REQUIRES := $(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test test-fast test-random screenshots docs fuzz chaos chaos-store soak lint format bench bench-all bench-trend lock audit sbom man dist zipapp interface deploy alerts clean
+.PHONY: help setup up test test-fast test-random screenshots docs fuzz chaos chaos-store soak lint format bench bench-all bench-trend lock audit sbom man dist zipapp interface deploy chart krew alerts clean
 
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -142,6 +142,12 @@ zipapp: dist $(SUPPLY_STAMP) ## Build one file with everything for this Python a
 
 deploy: setup ## Write what deploy/ has from the source: Kustomize's base, rules of the Helm chart, the dashboard.
 	$(BIN)/python -m tools.deploy
+
+chart: setup ## Pack the Helm chart: dist/moorage-VERSION.tgz.
+	$(BIN)/helm package deploy/chart/moorage --destination dist
+
+krew: setup ## Pack the files of `make zipapp` for krew, with a manifest, in dist/; URL=ADDRESS says where they will be.
+	$(BIN)/python -m tools.krew dist/*.pyz --url $(URL) --output dist
 
 # promtool is of Debian's package prometheus, or of Prometheus' releases.
 alerts: ## Check the alert rules and their cases with promtool.

@@ -17,6 +17,7 @@ JOBS: dict[str, Any] = WORKFLOW["jobs"]
 PERMISSIONS = {
     "build": {"actions": "read", "contents": "read"},
     "zipapp": {"contents": "read"},
+    "kubernetes": {"contents": "read"},
     "attest": {"attestations": "write", "id-token": "write"},
     "image": {"attestations": "write", "contents": "read", "id-token": "write", "packages": "write"},
     "pypi": {"id-token": "write"},
@@ -50,12 +51,12 @@ def test_actions_are_named_by_commit() -> None:
 
 def test_what_is_built_is_what_anybody_builds() -> None:
     made = [word for _, step in STEPS for word in re.findall(r"\bmake ([a-z-]+)", step.get("run", ""))]
-    assert made == ["dist", "zipapp"]
+    assert made == ["dist", "zipapp", "krew", "chart"]
 
 
 def test_a_checkout_leaves_no_credentials() -> None:
     checkouts = [step for _, step in STEPS if "checkout@" in step.get("uses", "")]
-    assert len(checkouts) == 3
+    assert len(checkouts) == 4
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
@@ -66,7 +67,7 @@ def test_no_secret_is_kept() -> None:
 
 @pytest.mark.parametrize("name", ["pypi", "release"])
 def test_only_what_is_attested_is_published(name: str) -> None:
-    assert {"build", "zipapp", "attest", "image"} <= before(name)
+    assert {"build", "zipapp", "kubernetes", "attest", "image"} <= before(name)
 
 
 def test_there_is_one_file_for_each_python_and_system() -> None:
