@@ -126,7 +126,7 @@ audit: setup ## Compare what is installed with the lock, and ask for known vulne
 	@$(BIN)/python -m tools.audit requirements/development.txt --pip-audit $(SUPPLY)/bin/pip-audit
 
 # The time of what is built is that of its source, so that everybody builds the same bytes.
-dist zipapp man: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+dist zipapp man: export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),$(shell date +%s))
 
 man: setup ## Write the manual pages of all commands: build/man.
 	$(BIN)/python -m tools.manual build/man
