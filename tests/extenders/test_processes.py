@@ -212,12 +212,14 @@ def test_a_plugin_as_an_extender_over_tls(tmp_path: Path) -> None:
         trusting.check_hostname = False  # The certificate is for a name, and the test knows an address.
         with pytest.raises(HTTPError, match="401") as refusal:
             post(f"{url}/filter", question, trusting)
-        assert b"a client certificate is required" in refusal.value.read()
+        with refusal.value as answered:
+            assert b"a client certificate is required" in answered.read()
         extender.says("moorage extender: refused 127.0.0.1: it showed no client certificate")
         trusting.load_cert_chain(client)
         question["Pod"]["metadata"]["annotations"] = {"long": "x" * 4_000_000}  # As whole nodes can be.
         answer = post(f"{url}/filter", question, trusting)
         assert [each["metadata"]["name"] for each in answer["Nodes"]["items"]] == ["n"]
         rebound = Request(f"{url}/filter", b"{}", {"Host": "attacker.example"})
-        with pytest.raises(HTTPError, match="403"):
+        with pytest.raises(HTTPError, match="403") as refusal:
             urlopen(rebound, timeout=30, context=trusting)
+        refusal.value.close()

@@ -59,7 +59,8 @@ class Access:
             with urlopen(request, context=tls, timeout=LIMIT_SECONDS) as answer:
                 spec: dict[str, Any] = json.load(answer)["spec"]
                 return spec
-        except HTTPError:
+        except HTTPError as error:
+            error.close()
             return {}
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import is_dataclass
 from enum import Enum
 from importlib import import_module
-from typing import Any, Final, ForwardRef
+from types import UnionType
+from typing import Any, Final, ForwardRef, get_args
 
 from tools.interface.fact import Fact
 
@@ -32,6 +33,8 @@ def _facts(name: str, value: Any) -> Iterator[Fact]:
         yield from (Fact(f"{name}.{each}", "constant") for each, one in public if not _is_imported(one))
     elif inspect.isroutine(value):
         yield Fact(name, f"def {_signature(value)}")
+    elif isinstance(value, UnionType):
+        yield Fact(name, f"type: {' | '.join(map(_text, get_args(value)))}")
     else:
         yield Fact(name, f"constant: {type(value).__name__}" if name != "__version__" else "constant")
 
