@@ -12,8 +12,8 @@ for as long as `Retry-After` says, as client-go does; impatient ones do not. A w
 to see every change that was accepted.
 
 The scheduler: its peak is the rate at which it binds pods of which there are always some; then pods are
-created three times as fast as it binds them in a second of its CPU, or as fast as the server can. Each of the
-two ends when nodes are full.
+created three times as fast as it binds them in a second of its CPU, or as fast as the server can. These two
+end when nodes are full. Then --connections connections create pods, each the next one when the last is there.
 
 CPU seconds are of the processes under load: on a shared machine, throughput for each of them is what counts.
 """
@@ -28,10 +28,11 @@ import sys
 import time
 from base64 import b64decode
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
@@ -48,7 +49,7 @@ from moorage.bench.served_target import scheduler_process
 from moorage.client.client import Client
 from moorage.client.connect import connected
 from moorage.client.credentials import find_access
-from moorage.client.kinds import NODE, POD
+from moorage.client.kinds import NODE, POD, SERVICE_ACCOUNT
 from moorage.clock import LoopClock
 from moorage.http.limits import MAX_READS, MAX_WRITES
 from moorage_cluster.soak.clusters import command_process
@@ -69,8 +70,13 @@ REFUSED: Final = 429
 HEAD_END: Final = b"\r\n\r\n"
 LENGTH: Final = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 RETRY_AFTER: Final = re.compile(rb"retry-after: (\d+)", re.IGNORECASE)
-STEPS: Final = (("POST", 201), ("GET", 200), ("GET", 200), ("DELETE", 200))
+Step = tuple[str, int]
+STEPS: Final[Sequence[Step]] = (("POST", 201), ("GET", 200), ("GET", 200), ("DELETE", 200))
 """What each connection does again and again with a pod of its own, and the code that it expects."""
+CREATIONS: Final[Sequence[Step]] = (("POST", 201),)
+"""The same, where pods only come."""
+SCHEDULER: Final = "scheduler"
+"""The scheduler's account, in kube-system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +95,17 @@ class Connection(asyncio.Protocol):
     done: called after each answer with its code, and the seconds to wait if it was refused.
     """
 
-    def __init__(self, number: int, server: Server, done: Callable[[Connection, int, float], None]) -> None:
-        body = msgspec.json.encode({**make_pod(), "metadata": {"name": f"load-{number}"}})
-        self._requests = [_request(server, method, number, body) for method, _ in STEPS]
+    def __init__(
+        self,
+        number: int,
+        server: Server,
+        steps: Sequence[Step],
+        done: Callable[[Connection, int, float], None],
+    ) -> None:
+        metadata = {"name": f"load-{number}"} if len(steps) > 1 else {"generateName": f"load-{number}-"}
+        body = msgspec.json.encode({**make_pod(), "metadata": metadata})
+        self._requests = [_request(server, method, number, body) for method, _ in steps]
+        self._steps = steps
         self._done = done
         self._received = b""
         self._sent_at = 0.0
@@ -125,8 +139,8 @@ class Connection(asyncio.Protocol):
         self._received = b""
         code = int(head[9:12])
         retry_after = RETRY_AFTER.search(head)
-        if code == STEPS[self.step][1]:
-            self.step = (self.step + 1) % len(STEPS)
+        if code == self._steps[self.step][1]:
+            self.step = (self.step + 1) % len(self._steps)
         self._done(self, code, float(retry_after[1]) if retry_after else 0.0)
 
 
@@ -173,8 +187,8 @@ class Figures:
 class Load:
     """Connections that apply a load to a server: at a rate, or each as fast as it is answered."""
 
-    def __init__(self, server: Server, *, is_patient: bool = True) -> None:
-        self._server, self._is_patient = server, is_patient
+    def __init__(self, server: Server, steps: Sequence[Step] = STEPS, *, is_patient: bool = True) -> None:
+        self._server, self._steps, self._is_patient = server, steps, is_patient
         self._idle: deque[Connection] = deque()
         self._connections: list[Connection] = []
         self._codes: Counter[int] = Counter()
@@ -184,7 +198,7 @@ class Load:
     async def connect(self, count: int) -> None:
         loop = asyncio.get_running_loop()
         for number in range(count):
-            made = Connection(number, self._server, self._answered)
+            made = Connection(number, self._server, self._steps, self._answered)
             tls = self._server.tls
             await loop.create_connection(partial(_same, made), "127.0.0.1", self._server.port, ssl=tls)
             self._connections.append(made)
@@ -205,8 +219,11 @@ class Load:
         else:
             self._idle.append(connection)
 
-    async def apply(self, name: str, seconds: float, rate: float | None) -> Figures:
-        """Apply a load for some seconds; rate: requests that are due in a second, None: as many as go."""
+    async def apply(self, name: str, seconds: float, rate: float | None, most: float = inf) -> Figures:
+        """Apply a load for some seconds, or until nearly `most` requests are accepted.
+
+        rate: requests that are due in a second, None: as many as go.
+        """
         report(f"server: {name}")
         self._codes.clear()
         self._latencies.clear()
@@ -214,7 +231,8 @@ class Load:
         begun, cpu_before, due = time.perf_counter(), _cpu(self._server.pid), 0
         if rate is None:
             self._send(len(self._idle))
-        while (passed := time.perf_counter() - begun) < seconds:
+        most -= len(self._connections)
+        while (passed := time.perf_counter() - begun) < seconds and self.accepted < most:
             if rate is not None:
                 wanted = int(rate * passed) - due
                 due += wanted
@@ -241,6 +259,11 @@ class Load:
         async with asyncio.timeout(30):
             while len(self._idle) < len(self._connections):
                 await asyncio.sleep(TICK_SECONDS)
+
+    @property
+    def accepted(self) -> int:
+        """Number of requests that were accepted since a load began."""
+        return sum(count for code, count in self._codes.items() if code < 300)
 
     @property
     def pods(self) -> int:
@@ -297,8 +320,13 @@ async def watched(load: Load, client: Client, applied: Coroutine[Any, Any, Figur
     return figures
 
 
-async def load_scheduler(client: Client, pid: int, seconds: float, nodes: int) -> list[dict[str, Any]]:
-    """Bindings while there are some pods to bind, and while pods are created at three times that rate."""
+async def load_scheduler(
+    server: Server, client: Client, pid: int, seconds: float, nodes: int, connections: int
+) -> list[dict[str, Any]]:
+    """Bindings while there are some pods to bind, and while pods are created at three times that rate.
+
+    At last many connections create pods, as fast as the server lets them.
+    """
     report(f"scheduler: {nodes} nodes")
     for number in range(nodes):
         node = await client.create(NODE, "", make_node(number))
@@ -308,12 +336,18 @@ async def load_scheduler(client: Client, pid: int, seconds: float, nodes: int) -
     watching = asyncio.create_task(followed.informer.run())
     await followed.informer.synced()
     flood = Flood(client, followed, pid, nodes * PODS_PER_NODE)
-    peak = await flood.apply("peak", seconds, None)
-    await client.exchange("DELETE", PODS, None, {"gracePeriodSeconds": 0})
-    await asyncio.sleep(1.0)
-    overload = await flood.apply("3 x peak", seconds, OVERLOAD * peak["per CPU second"])
+    peak = await flood.apply("peak", lambda: flood.create(seconds, None))
+    await flood.clear()
+    rate = OVERLOAD * peak["per CPU second"]
+    overload = await flood.apply("3 x peak", lambda: flood.create(seconds, rate))
+    await flood.clear()
+    crowd = Load(server, CREATIONS)
+    await crowd.connect(connections)
+    name = f"{connections:,} connections"
+    crowded = await flood.apply(name, lambda: flood.create_by(crowd, seconds))
+    crowd.close()
     watching.cancel()
-    return [peak, overload]
+    return [peak, overload, crowded]
 
 
 class Flood:
@@ -324,23 +358,42 @@ class Flood:
         self._body = msgspec.Raw(msgspec.json.encode(make_pod()))
         self._creating = 0
 
-    async def apply(self, name: str, seconds: float, rate: float | None) -> dict[str, Any]:
-        """Create pods at a rate, or so that some wait; then wait until all are bound."""
-        report(f"scheduler: {name}")
-        followed = self._followed
-        begun, cpu, bound, created = time.perf_counter(), _cpu(self._pid), followed.bound, 0
+    async def clear(self) -> None:
+        """Delete all pods."""
+        await self._client.exchange("DELETE", PODS, None, {"gracePeriodSeconds": 0})
+        await asyncio.sleep(1.0)
+
+    async def create(self, seconds: float, rate: float | None) -> int:
+        """Create pods at a rate, or so that some wait; returns how many."""
+        begun, created = time.perf_counter(), 0
         async with asyncio.TaskGroup() as tasks:
             while (passed := time.perf_counter() - begun) < seconds and created < self._most:
-                wanted = MAX_PENDING - followed.pending if rate is None else int(rate * passed) - created
+                pending = self._followed.pending
+                wanted = MAX_PENDING - pending if rate is None else int(rate * passed) - created
                 more = max(min(wanted, MAX_CREATING, self._most - created) - self._creating, 0)
                 for _ in range(more):
                     tasks.create_task(self._create())
                 created += more
                 self._creating += more
                 await asyncio.sleep(TICK_SECONDS)
+        return created
+
+    async def create_by(self, load: Load, seconds: float) -> int:
+        """Let many connections create pods; returns how many they have created."""
+        figures = await load.apply("many connections", seconds, None, self._most)
+        await load.rest()
+        report(f"scheduler: {figures.codes[REFUSED]} creations refused")
+        return load.accepted
+
+    async def apply(self, name: str, create: Callable[[], Awaitable[int]]) -> dict[str, Any]:
+        """Create pods, then wait until all are bound."""
+        report(f"scheduler: {name}")
+        followed = self._followed
+        begun, cpu, bound = time.perf_counter(), _cpu(self._pid), followed.bound
+        created = await create()
         took, within, cpu_within = time.perf_counter() - begun, followed.bound - bound, _cpu(self._pid) - cpu
         report(f"scheduler: {created} created, {within} bound meanwhile")
-        async with asyncio.timeout(60 + 10 * seconds):
+        async with asyncio.timeout(60 + 10 * took):
             while followed.bound - bound < created:
                 await asyncio.sleep(0.1)
         return {
@@ -372,6 +425,20 @@ async def served(place: Path, *flags: str) -> AsyncIterator[tuple[Server, Path]]
         yield Server(port, user["token"], ssl.create_default_context(cadata=ca), pid), kubeconfig
 
 
+async def scheduler_kubeconfig(client: Client, admin: Path) -> Path:
+    """How the scheduler reaches the server: as a component of the cluster."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": SCHEDULER}}
+    await client.create(SERVICE_ACCOUNT, "kube-system", account)
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    path = SERVICE_ACCOUNT.path("kube-system", SCHEDULER, "token")
+    answer = await client.call("POST", path, None, request)
+    content = yaml.safe_load(admin.read_text())
+    content["users"][0]["user"] = {"token": answer["status"]["token"]}
+    kubeconfig = admin.with_name("scheduler.kubeconfig")
+    kubeconfig.write_text(yaml.safe_dump(content))
+    return kubeconfig
+
+
 def server_table(figures: list[Figures]) -> Table:
     rates = ("due/s", "accepted/s", "refused/s")
     table = Table("load", *rates, "unexpected", "per CPU s", "p50 ms", "p99 ms", "MiB")
@@ -398,13 +465,15 @@ async def measure_server(options: argparse.Namespace, place: Path) -> Table:
 
 
 async def measure_scheduler(options: argparse.Namespace, place: Path) -> Table:
-    async with served(place) as (_, kubeconfig):
+    limits = f"--max-requests-inflight={options.reads}", f"--max-mutating-requests-inflight={options.writes}"
+    async with served(place, *limits) as (server, kubeconfig):
         access, clock = find_access(kubeconfig), LoopClock()
-        async with (
-            connected(access) as client,
-            scheduler_process(place, kubeconfig, None, access, clock, flags=()) as (pid, _),
-        ):
-            found = await load_scheduler(client, pid, options.seconds / 2, options.nodes)
+        async with connected(access) as client:
+            account = await scheduler_kubeconfig(client, kubeconfig)
+            async with scheduler_process(place, account, None, access, clock, flags=()) as (pid, _):
+                found = await load_scheduler(
+                    server, client, pid, options.seconds / 3, options.nodes, options.connections
+                )
     table = Table(*found[0])
     for each in found:
         values = (f"{value:,.1f}" if isinstance(value, float) else f"{value}" for value in each.values())

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-STARTS_WITHIN_SECONDS = 60
-STOPS_WITHIN_SECONDS = 30
-KUBECTL_WITHIN_SECONDS = 60
+STARTS_WITHIN_SECONDS = 120
+STOPS_WITHIN_SECONDS = 60
+KUBECTL_WITHIN_SECONDS = 120
 
 
 class RunningServer:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import typer
 
@@ -25,7 +26,10 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.runtime.framework import Framework
 from moorage.framework.runtime.waiting_pods import WaitingPod
 from moorage.http.errors import AnswerLost, ConnectionFailed, RequestError
+from moorage.plugins.default_preemption import single_node
+from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.plugin import DefaultPreemption
+from moorage.plugins.default_preemption.victims import Victims, find_victims
 from moorage.plugins.dynamic_resources import binding
 from moorage.plugins.dynamic_resources.in_flight_allocations import InFlightAllocations
 from moorage.plugins.gang_scheduling import GangScheduling
@@ -171,6 +175,26 @@ def _evicts_equals(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DefaultPreemption, "potential_victims", potential_victims)
 
 
+def _ignores_budgets(patch: pytest.MonkeyPatch) -> None:
+    """No eviction violates a budget."""
+    patch.setattr(Budgets, "pdb_violations_on_node", lambda self, pods: [False] * len(pods))
+    patch.setattr(Budgets, "pdb_violations", lambda self, snapshot, places, pods: np.zeros(len(pods), bool))
+
+
+def _spares_unprotected_pods_first(patch: pytest.MonkeyPatch) -> None:
+    def unprotected_first(*arguments: Any) -> Victims:
+        victims = find_victims(*arguments)
+        order = np.lexsort((victims.violates, victims.place))
+        return Victims(victims.nodes, victims.place[order], victims.pods[order], victims.violates[order])
+
+    patch.setattr("moorage.plugins.default_preemption.plugin.find_victims", unprotected_first)
+    patch.setattr(
+        single_node,
+        "_reprieve_order",
+        lambda breaking: sorted(range(len(breaking)), key=breaking.__getitem__),
+    )
+
+
 def _survives_losing_the_lease(patch: pytest.MonkeyPatch) -> None:
     """The process goes on when the lease is lost."""
     patch.setattr(LeaderElector, "_renew", _renews_for_ever)
@@ -199,6 +223,9 @@ MUTATIONS: dict[str, Mutate] = {
     "pods of others are not counted": _loses_assigned_pods,
     "host ports are not looked at": _replaced(NodePorts, "filter", lambda self, *arguments: _all()),
     "equals are evicted": _evicts_equals,
+    "budgets are not looked at": _ignores_budgets,
+    "budgets are as they were at first": _replaced(Budgets, "hold", lambda self, objects: True),
+    "pods without a budget are spared first": _spares_unprotected_pods_first,
     "devices in flight do not count": _without(InFlightAllocations, "start"),
     "an allocation is given up while it is written": _replaced(binding, "_is_refused", lambda write: True),
     "a gang begins with fewer members": _without(GangScheduling, "placement_feasible"),

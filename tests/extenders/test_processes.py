@@ -23,7 +23,7 @@ from tests.extenders.processes import Program
 from tests.run.running import RunningScheduler
 from tests.services.authorities import Authority
 
-TIMEOUT_SECONDS = "--timeout=30s"
+TIMEOUT_SECONDS = "--timeout=100s"
 HERE = Path(__file__).parent
 PLUGIN = '''
 """Pods belong on nodes of their own colour."""

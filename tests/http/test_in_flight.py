@@ -79,6 +79,19 @@ def test_each_class_has_its_own_limit() -> None:
     play(scenario)
 
 
+def test_the_clusters_own_components_have_a_share_of_their_own() -> None:
+    own = get("/r", "Authorization: Bearer own")
+
+    async def scenario() -> None:
+        limits = InFlightLimits(1, 1, lambda request: request.headers.get("authorization") == "Bearer own")
+        clients = Clients(4, limits)
+        assert clients.send_each(READ, READ, own, own) == [200, 429, 200, 429]
+        await settled()
+        assert clients.send_each(own, b"", READ, b"") == [200, 429], "they use what others leave, too"
+
+    play(scenario)
+
+
 def test_each_turn_has_as_many() -> None:
     async def scenario() -> None:
         clients = Clients(3, InFlightLimits(2, 2))

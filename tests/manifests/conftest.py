@@ -28,7 +28,7 @@ def kubectl(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> 
     """kubectl that may do everything, in a cluster that knows PodMonitors."""
     kubectl = Kubectl(server, tmp_path_factory.mktemp("home"))
     kubectl("apply", "-f", str(DEFINITION))
-    kubectl("wait", "--for=condition=Established", "crd/podmonitors.monitoring.coreos.com", "--timeout=30s")
+    kubectl("wait", "--for=condition=Established", "crd/podmonitors.monitoring.coreos.com", "--timeout=100s")
     return kubectl
 
 
@@ -56,10 +56,10 @@ def start_installed(installed: list[Manifest], kubeconfig: Path, tmp_path: Path)
     """Starts the installed scheduler, as often as there are replicas; all end with the test."""
     started: list[RunningScheduler] = []
 
-    def begin(*, leads: bool = True) -> RunningScheduler:
+    def begin(*options: str, leads: bool = True) -> RunningScheduler:
         folder = tmp_path / f"replica-{len(started)}"
         folder.mkdir()
-        started.append(start(installed, kubeconfig, folder, leads=leads))
+        started.append(start(installed, kubeconfig, folder, *options, leads=leads))
         return started[-1]
 
     yield begin

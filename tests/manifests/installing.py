@@ -30,9 +30,14 @@ def account_kubeconfig(server: RunningServer, kubectl: Kubectl, account: str, fo
 
 
 def start(
-    objects: list[Manifest], kubeconfig: Path, folder: Path, *, name: str = "moorage", leads: bool = True
+    objects: list[Manifest],
+    kubeconfig: Path,
+    folder: Path,
+    *options: str,
+    name: str = "moorage",
+    leads: bool = True,
 ) -> RunningScheduler:
-    """A process with a printed container's arguments, its files in a folder instead of its mount.
+    """A process with a printed container's arguments and options, its files in a folder instead of its mount.
 
     What a pod knows from its mounted token, this one knows from a kubeconfig.
     """
@@ -42,7 +47,7 @@ def start(
     document = yaml.safe_load(config.read_text())
     document["clientConnection"] = {"kubeconfig": str(kubeconfig)}
     config.write_text(yaml.safe_dump(document))
-    command, *options = pod_of(objects, name)["containers"][0]["args"]
+    command, *printed = pod_of(objects, name)["containers"][0]["args"]
     assert command == "run"
-    here = [option.replace(MOUNT, str(folder)) for option in options]
-    return RunningScheduler(kubeconfig, *here, leads=leads)
+    here = [option.replace(MOUNT, str(folder)) for option in printed]
+    return RunningScheduler(kubeconfig, *here, *options, leads=leads)

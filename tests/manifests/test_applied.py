@@ -14,6 +14,7 @@ from tests.apiserver.running import Kubectl, RunningServer, manifest
 from tests.manifests.conftest import Start
 from tests.manifests.installing import account_kubeconfig, as_text, start
 from tests.manifests.printing import Manifest, printed
+from tests.run.running import SHORT_LEASE
 from tests.up.objects import pod, priority_class
 from tests.up.running import TIMEOUT_SECONDS
 
@@ -155,7 +156,7 @@ def test_devices_are_given_under_the_printed_role(kubectl: Kubectl, start_instal
 def test_replicas_take_turns_under_the_printed_role(
     server: RunningServer, kubectl: Kubectl, start_installed: Start, tmp_path: Path
 ) -> None:
-    first = start_installed()
+    first = start_installed(*SHORT_LEASE)
     second = start_installed(leads=False)
     reader = account_kubeconfig(server, kubectl, "moorage-metrics", tmp_path)
     token = yaml.safe_load(reader.read_text())["users"][0]["user"]["token"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -19,17 +18,16 @@ from urllib.request import Request, urlopen
 
 import yaml
 
+from moorage.http.free_port import free_port
 from tests.apiserver.running import Kubectl, RunningServer
 
-OUTPUT_TIMEOUT_SECONDS = 30
-ENDS_WITHIN_SECONDS = 30
+OUTPUT_TIMEOUT_SECONDS = 60
+ENDS_WITHIN_SECONDS = 60
 ROLES = ("system:kube-scheduler", "system:volume-scheduler")
 ACCOUNT = "system:serviceaccount:kube-system:scheduler"
-SHORT_LEASE = (
-    "--leader-elect-lease-duration=2s",
-    "--leader-elect-renew-deadline=1500ms",
-    "--leader-elect-retry-period=200ms",
-)
+QUICK_HANDOVER = ("--leader-elect-retry-period=200ms",)
+SHORT_LEASE = ("--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2500ms")
+"""For a leader that is to lose its lease: on a busy machine, one that is to keep it may lose it, too."""
 
 
 class Answer(NamedTuple):
@@ -55,13 +53,13 @@ class RunningScheduler:
         output: Path | int | None = None,
     ) -> None:
         """output: a file for what it prints, or subprocess.PIPE."""
-        self._port = _free_port()
+        self._port = free_port()
         words = [sys.executable, *program, f"--secure-port={self._port}"]
         if not any(option.startswith("--config=") for option in options):
             words.append(f"--kubeconfig={kubeconfig}")
         with output.open("w") if isinstance(output, Path) else nullcontext(output) as stdout:
             self.process = subprocess.Popen(
-                [*words, *SHORT_LEASE, *options],
+                [*words, *QUICK_HANDOVER, *options],
                 stdout=stdout,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -165,13 +163,6 @@ class RunningScheduler:
             self.stop()
         else:
             self.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def scheduler_kubeconfig(server: RunningServer, kubectl: Kubectl) -> Path:

@@ -23,8 +23,8 @@ def scheduler(kubeconfig: Path, kubectl: Kubectl) -> Iterator[RunningScheduler]:
     with RunningScheduler(kubeconfig) as running:
         kubectl.create(pod("placed", cpu="10m"))
         kubectl.create(pod("refused", cpu="999"))
-        kubectl("wait", "pod/placed", "--for=condition=PodScheduled", "--timeout=30s")
-        kubectl("wait", "pod/refused", "--for=condition=PodScheduled=False", "--timeout=30s")
+        kubectl("wait", "pod/placed", "--for=condition=PodScheduled", "--timeout=100s")
+        kubectl("wait", "pod/refused", "--for=condition=PodScheduled=False", "--timeout=100s")
         yield running
     kubectl("delete", "pod", "placed", "refused", "--grace-period=0", "--force")
 

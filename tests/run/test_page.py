@@ -34,7 +34,7 @@ def test_the_queue_and_the_attempts_are_those_of_the_scheduler(
 ) -> None:
     with RunningScheduler(kubeconfig) as scheduler:
         kubectl.create(pod("too-large", cpu="999"))
-        kubectl("wait", "pod/too-large", "--for=condition=PodScheduled=False", "--timeout=30s")
+        kubectl("wait", "pod/too-large", "--for=condition=PodScheduled=False", "--timeout=100s")
         where = (f"--scheduler={scheduler.address}", "--insecure-skip-tls-verify")
         with RunningPage(server.kubeconfig, *where) as page:
             assert {"queue", "attempts"} <= set(page.get("source")["features"])

@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 
 from tests.apiserver.running import Kubectl
-from tests.run.running import RunningScheduler
+from tests.run.running import SHORT_LEASE, RunningScheduler
 from tests.up.objects import pod
 
 Start = Callable[..., RunningScheduler]
 
-TIMEOUT_SECONDS = "--timeout=30s"
+TIMEOUT_SECONDS = "--timeout=100s"
 SCHEDULED = "--for=condition=PodScheduled"
 LEASE = ("lease/kube-scheduler", "--namespace=kube-system")
 
@@ -68,7 +68,7 @@ def test_a_leader_that_ends_hands_over_at_once_and_one_that_is_killed_after_its_
     kubectl: Kubectl, start: Start
 ) -> None:
     first = start()
-    second = start(leads=False)
+    second = start(*SHORT_LEASE, leads=False)
     second.says("New leader elected")
     assert second.get("/readyz").status == 200  # It knows the cluster, and is ready to take over.
     first.stop()

@@ -53,10 +53,10 @@ def test_recordings_of_our_own_scheduler_can_be_replayed(
             ("low", "7", "PodScheduled"),
         ):
             kubectl.create(pod(name, cpu=cpu, terminationGracePeriodSeconds=0))
-            kubectl("wait", f"pod/{name}", f"--for=condition={condition}", "--timeout=30s")
+            kubectl("wait", f"pod/{name}", f"--for=condition={condition}", "--timeout=100s")
         before = dump("before")
         kubectl.create(pod("boss", cpu="6", priorityClassName="boss"))
-        kubectl("wait", "pod/boss", "--for=condition=PodScheduled", "--timeout=30s")
+        kubectl("wait", "pod/boss", "--for=condition=PodScheduled", "--timeout=100s")
         scheduler.stop()
     finally:
         if scheduler.process.poll() is None:

@@ -113,8 +113,8 @@ def scheduler(kubeconfig: Path, kubectl: Kubectl) -> Iterator[RunningScheduler]:
     with RunningScheduler(kubeconfig) as running:
         kubectl.create(pod("bound", cpu="10m"))
         kubectl.create(pod("refused", cpu="999"))
-        kubectl("wait", "pod/bound", "--for=condition=PodScheduled", "--timeout=30s")
-        kubectl("wait", "pod/refused", "--for=condition=PodScheduled=False", "--timeout=30s")
+        kubectl("wait", "pod/bound", "--for=condition=PodScheduled", "--timeout=100s")
+        kubectl("wait", "pod/refused", "--for=condition=PodScheduled=False", "--timeout=100s")
         yield running
     kubectl("delete", "pod", "bound", "refused", "--grace-period=0", "--force")
 
@@ -189,7 +189,7 @@ def test_metrics_have_kube_schedulers_names_types_and_what_happened(
 
 
 def test_flags_and_status_are_shown(scheduler: RunningScheduler, admin_token: str) -> None:
-    assert "leader-elect-lease-duration=2s\n" in scheduler.get("/flagz", admin_token).text
+    assert "leader-elect-retry-period=200ms\n" in scheduler.get("/flagz", admin_token).text
     assert "\nBinary version: 1.37." in scheduler.get("/statusz", admin_token).text
     assert scheduler.get("/debug/pprof/", admin_token).status == 404
     assert scheduler.get("/debug/pprof/profile?seconds=0.01", admin_token).status == 200
@@ -248,7 +248,7 @@ def test_the_command_line_of_kubeadm(
 
 def test_the_configuration_and_the_state_can_be_seen(scheduler: RunningScheduler, admin_token: str) -> None:
     config = scheduler.get("/configz", admin_token).json["componentconfig"]
-    assert config["leaderElection"]["leaseDuration"] == "2s"
+    assert config["leaderElection"]["retryPeriod"] == "200ms"
     cache = scheduler.get("/debug/cache", admin_token).json
     assert cache["nodes"]["n1"]["pods"] == ["default/bound"]
     assert cache["differences"] == []

@@ -71,7 +71,7 @@ def run_both(
         for name in names:
             kubectl.create(pod(name, **next(kinds)))
         for name in names:
-            kubectl("wait", f"pod/{name}", "--for=condition=PodScheduled", "--timeout=30s")
+            kubectl("wait", f"pod/{name}", "--for=condition=PodScheduled", "--timeout=100s")
         binding.stop()
         shadow.stop()
         kubectl("delete", "pod", *names, "--grace-period=0", "--force")

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from tests.apiserver.running import Kubectl
-from tests.run.running import RunningScheduler
+from tests.run.running import SHORT_LEASE, RunningScheduler
 from tests.up.objects import pod
 
 Start = Callable[..., RunningScheduler]
@@ -43,7 +43,7 @@ def test_a_leader_that_continues_after_its_lease_writes_nothing(
 ) -> None:
     plugin = tmp_path / "stops_itself.py"
     plugin.write_text(PLUGIN)
-    leader = start(f"--plugin={plugin}")
+    leader = start(f"--plugin={plugin}", *SHORT_LEASE)
     standby = start(only_other_pods(tmp_path / "scheduler.yaml", kubeconfig), leads=False)
     kubectl.create(pod("late", cpu="10m"))
     standby.says("Successfully acquired lease")

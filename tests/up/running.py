@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.apiserver.running import KUBECTL_WITHIN_SECONDS, Kubectl, KubectlError, RunningServer, start_server
 
-TIMEOUT_SECONDS = "--timeout=50s"
+TIMEOUT_SECONDS = "--timeout=100s"
 """How long a wait may take on a busy machine."""
 
 

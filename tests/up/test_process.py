@@ -18,8 +18,8 @@ from tests.apiserver.running import Kubectl, RunningServer, manifest
 from tests.up.objects import binding, claim_template, job, pod, workload
 from tests.up.running import TIMEOUT_SECONDS, all_at_once, end, start_cluster
 
-ENDS_WITHIN_SECONDS = 10
-STARTS_OR_FAILS_WITHIN_SECONDS = 30
+ENDS_WITHIN_SECONDS = 60
+STARTS_OR_FAILS_WITHIN_SECONDS = 60
 BIND_COMPLETED = r".metadata.annotations.pv\.kubernetes\.io/bind-completed"
 UNKNOWN_PLUGIN = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -13,7 +13,7 @@ import pytest
 from tests.apiserver.running import Kubectl, RunningServer
 from tests.up.running import TIMEOUT_SECONDS, end, finished, line_with, start_cluster
 
-ENDS_WITHIN_SECONDS = 30
+ENDS_WITHIN_SECONDS = 60
 SERVES = "trap 'echo bye; exit 0' TERM; echo serving on $ADDRESS as $$$$ in $PWD; sleep 1000 & wait"
 
 

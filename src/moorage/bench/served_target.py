@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -28,6 +27,7 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVers
 from moorage.http.client_tls import client_context
 from moorage.http.client_transport import Endpoint
 from moorage.http.errors import ConnectionFailed, RequestError
+from moorage.http.free_port import free_port
 
 _REQUESTS_PER_SECOND: Final = 5000
 """Client rate limit of the scheduler, in requests per second, as in scheduler_perf."""
@@ -111,7 +111,7 @@ async def scheduler_process(
     flags: Sequence[str] = ("--http-pipelining",),
 ) -> AsyncIterator[tuple[int, Client]]:
     """A scheduler with synced informers: its process id, and a client of its endpoints."""
-    port, file = _free_port(), place / "scheduler.yaml"
+    port, file = free_port(), place / "scheduler.yaml"
     config = config or default_config(version)
     connection = replace(
         config.client_connection,
@@ -186,11 +186,3 @@ def _last_output(place: Path, command: str) -> str:
     """The last line of a process's log."""
     lines = (place / f"{command}.log").read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""
-
-
-def _free_port() -> int:
-    """A port that is free at the moment."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port

@@ -5,6 +5,9 @@ before was at work. They wait for each other, so their number bounds how long an
 request is refused before anything but its method and its target is read. A connection counts once, however
 many requests it has sent: their answers are sent in order, one after the other.
 
+The cluster's own components have shares of their own, as large as those of all others: when clients flood the
+server, pods are still bound, and leases renewed. kube-apiserver does this with priority levels.
+
 A refusal costs the server a good part of what a small request does. So nothing more is read from the
 connection until `Retry-After` has passed: clients that do not wait by themselves wait, too.
 """
@@ -12,6 +15,7 @@ connection until `Retry-After` has passed: clients that do not wait by themselve
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -26,9 +30,18 @@ _READING: Final = frozenset({"GET", "HEAD"})
 
 
 class InFlightLimits:
-    """The limits of one server; 0: none."""
+    """The limits of one server; 0: none.
 
-    def __init__(self, reads: int = MAX_READS, writes: int = MAX_WRITES) -> None:
+    is_own: whether a request is one of the cluster's own components; asked about what exceeds a limit.
+    """
+
+    def __init__(
+        self,
+        reads: int = MAX_READS,
+        writes: int = MAX_WRITES,
+        is_own: Callable[[Request], bool] = lambda request: False,
+    ) -> None:
+        self.is_own = is_own
         self._reads, self._writes = _Class(reads), _Class(writes)
         self._has_counted = False
         self.refused = 0
@@ -42,10 +55,13 @@ class InFlightLimits:
         kind = self._reads if request.method in _READING else self._writes
         if not kind.most or (kind is self._reads and _is_watch(request)):
             return None
-        if kind.count >= kind.most:
+        if kind.count < kind.most:
+            kind.count += 1
+        elif kind.own_count < kind.most and self.is_own(request):
+            kind.own_count += 1
+        else:
             self.refused += 1
             return Response(_ERROR.code, _BODY, headers=dict(_ERROR.headers))
-        kind.count += 1
         if not self._has_counted:
             self._has_counted = True
             asyncio.get_running_loop().call_soon(self._begin_turn)
@@ -53,7 +69,8 @@ class InFlightLimits:
 
     def _begin_turn(self) -> None:
         self._has_counted = False
-        self._reads.count = self._writes.count = 0
+        for kind in (self._reads, self._writes):
+            kind.count = kind.own_count = 0
 
 
 class _Class:
@@ -62,6 +79,8 @@ class _Class:
     def __init__(self, most: int) -> None:
         self.most = most
         self.count = 0
+        self.own_count = 0
+        """Number of requests of the cluster's own components beyond the limit."""
 
 
 def _is_watch(request: Request) -> bool:

@@ -42,6 +42,41 @@ class Server:
         return token
 
 
+SYSTEM = named("ServiceAccount", "scheduler", "kube-system")
+STATIC = {
+    "kubelet's": User("system:node:n1", ("system:nodes",)),
+    "scheduler's": User("system:kube-scheduler"),
+    "user's": User("jane", ("system:masters",)),
+}
+
+
+@pytest.mark.parametrize(
+    ("header", "is_known"),
+    [
+        ("Bearer kubelet's", True),
+        ("Bearer scheduler's", True),
+        ("Bearer user's", False),
+        ("Bearer admin's", False),
+        ("Bearer nobody's", False),
+        (None, False),
+    ],
+)
+def test_components_of_the_cluster_are_known(header: str | None, is_known: bool) -> None:
+    assert Server(static_users=STATIC).authenticator.is_of_control_plane(header) is is_known
+
+
+@pytest.mark.parametrize(("account", "is_known"), [(SYSTEM, True), (ACCOUNT, False)])
+def test_accounts_of_kube_system_are_known_from_their_first_request_on(
+    account: Manifest, is_known: bool
+) -> None:
+    server = Server()
+    server.store.put(account)
+    header = f"Bearer {server.token(account)}"
+    assert not server.authenticator.is_of_control_plane(header), "no signature is verified for this"
+    server.authenticator.authenticate(header)
+    assert server.authenticator.is_of_control_plane(header) is is_known
+
+
 def claims_of(token: str) -> Any:
     payload = token.split(".")[1]
     return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import sys
 from collections import deque
+from math import inf
 from pathlib import Path
 
 from moorage_cluster.apiserver.embedded import Settings
@@ -33,6 +34,7 @@ def main() -> int:
         help="where chance begins; repeatable, they share the requests",
     )
     parser.add_argument("--processes", type=int, default=2, help="how many send requests at a time")
+    parser.add_argument("--minutes", type=float, default=inf, help="begin no batch of requests after them")
     parser.add_argument(
         "--only", type=int, help="just this request, after those that went to its server before"
     )
@@ -52,7 +54,7 @@ def main() -> int:
 def _campaign(chosen: argparse.Namespace, settings: Settings) -> int:
     chosen.save.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(deque(batches(chosen.seed, chosen.requests, settings)), chosen.save)
-    campaign.run(chosen.processes)
+    campaign.run(chosen.processes, chosen.minutes * 60)
     for at, failure in enumerate(campaign.report.failures):
         path = chosen.save / f"fuzz-{at}.jsonl"
         shots = failure.shots

@@ -94,3 +94,10 @@ def test_memory_that_does_not_go_back_to_its_level_is_reported(last: float, verd
     memory = [(at * 2000, 100.0) for at in range(1, 20)]
     campaign = Campaign(deque(), Path(), memory=[*memory, (40_000, last)])
     assert verdict in campaign.memory_verdict
+
+
+def test_no_batch_begins_when_time_is_over(tmp_path: Path) -> None:
+    campaign = Campaign(deque(batches([1], 1000, Settings())), tmp_path)
+    campaign.run(processes=1, seconds=-1.0)
+    assert campaign.report.requests == 0
+    assert not campaign.waiting

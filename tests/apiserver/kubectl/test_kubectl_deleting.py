@@ -78,7 +78,7 @@ def test_wait(kubectl: Kubectl) -> None:
     kubectl.create(pod("web"))
     late = kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=50ms", ok=False)
     assert "timed out waiting for the condition on pods/web" in late
-    waiting = kubectl.start("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+    waiting = kubectl.start("wait", "--for=condition=Ready", "pod/web", "--timeout=100s")
     kubectl(
         "patch", "pod", "web", "--subresource=status",
         "-p", '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}',

@@ -17,6 +17,7 @@ Line = tuple[float, int, str]
 
 REFERENCES = {
     "renew": ("update", {"resource": "leases", "name": "kube-scheduler"}, 200),
+    "ask": ("get", {"resource": "leases", "name": "kube-scheduler"}, 200),
     "create lease": ("create", {"resource": "leases"}, 201),
     "lose": ("update", {"resource": "leases", "name": "kube-scheduler"}, 409),
     "bind": ("create", {"resource": "pods", "subresource": "binding", "name": "p"}, 201),
@@ -98,6 +99,17 @@ def test_a_request_that_waited_for_the_server_may_come_late(
 ) -> None:
     failures = found(tmp_path / "audit.log", [(10.0, 0, "renew"), (15.0, 0, "bind")], [pause])
     assert bool(failures) != is_excused
+
+
+def test_who_asks_for_the_lease_is_a_candidate(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(b"".join(map(encoded, [(10.0, 0, "renew"), (11.0, 1, "ask"), (11.0, 2, "read")])))
+    failures: list[str] = []
+    trail = AuditTrail(path, failures.append)
+    trail.read()
+    assert failures == []
+    names = {user.rpartition(":")[2] for user in trail.candidates}
+    assert names == {"scheduler-0", "scheduler-1"}
 
 
 def test_a_line_that_is_not_complete_is_read_when_it_is(tmp_path: Path) -> None:

@@ -145,14 +145,14 @@ def test_all_of_it_applies_shows_and_goes(kubectl: Kubectl, options: tuple[str, 
     assert len(output) == MANIFESTS.count("---") + 1
     assert [line for line in output if not line.endswith(applied)] == []
     assert "successfully rolled out" in kubectl(
-        "rollout", "status", "deployment/web", "-n", "shop", "--timeout=30s"
+        "rollout", "status", "deployment/web", "-n", "shop", "--timeout=100s"
     )
     assert {resource: shown(kubectl, resource) for resource in ROWS} == ROWS
     before = versions(kubectl)
     kubectl("apply", *options, "-f", "-", input=MANIFESTS)
     assert versions(kubectl) == before
     kubectl("create", "job", "now", "--from=cronjob/report", "-n", "shop")
-    kubectl("wait", "--for=condition=Complete", "job/now", "-n", "shop", "--timeout=30s")
+    kubectl("wait", "--for=condition=Complete", "job/now", "-n", "shop", "--timeout=100s")
     kubectl("delete", "-f", "-", "--ignore-not-found", input=MANIFESTS)
     left = "ingresses,networkpolicies,hpa,endpointslices,cronjobs,jobs,pods"
     assert kubectl("get", left, "-n", "shop", "--ignore-not-found") == ""

@@ -57,7 +57,7 @@ KINDS: Final = {
 }  # fmt: skip
 """What recordings contain, in the order in which it is taken away: users before what they use."""
 _FOLLOWED: Final = (POD, RESOURCE_CLAIM, NAMESPACE)
-WITHIN_SECONDS: Final = 30
+WITHIN_SECONDS: Final = 100
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _STATUS_APART: Final = ("PersistentVolume", "PersistentVolumeClaim", "PodDisruptionBudget")
 """Kinds whose status counts and is not taken from an object that is created."""

@@ -57,9 +57,9 @@ class Stage:
         self.kubectl.create(node(name, cpu=cpu, **labels))
         self.kubectl("wait", f"node/{name}", "--for=condition=Ready", TIMEOUT_SECONDS)
 
-    def watch(self, what: str = "pods") -> Watch:
-        """All that happens to objects of the namespace from now on."""
-        self._watches.append(Watch(self.user, what))
+    def watch(self, *what: str) -> Watch:
+        """All that happens from now on to pods of the namespace, or to what kubectl's arguments say."""
+        self._watches.append(Watch(self.user, *what or ("pods",)))
         return self._watches[-1]
 
     def wait(self, condition: str, *pods: str) -> None:

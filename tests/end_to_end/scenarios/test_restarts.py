@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from moorage.http.free_port import free_port
 from tests.apiserver.running import Kubectl, RunningServer, start_server
 from tests.end_to_end.scenarios.stage import (
     LONG_LEASE,
@@ -16,7 +16,7 @@ from tests.end_to_end.scenarios.stage import (
     pods_by_node,
     uids,
 )
-from tests.run.running import scheduler_kubeconfig
+from tests.run.running import SHORT_LEASE, scheduler_kubeconfig
 from tests.up.objects import node, pod
 
 RBAC = ("--authorization", "RBAC")
@@ -62,7 +62,7 @@ def alone(server: RunningServer, folder: Path) -> Iterator[Stage]:
 
 
 def test_an_api_server_that_is_killed_amid_many_pods_and_started_again(tmp_path: Path) -> None:
-    options = (*RBAC, "--data-dir", str(tmp_path / "data"))
+    options = (*RBAC, "--data-dir", str(tmp_path / "data"), "--port", str(free_port()))
     with ExitStack() as ends:
         first = start_server(tmp_path, *options)
         try:
@@ -75,8 +75,7 @@ def test_an_api_server_that_is_killed_amid_many_pods_and_started_again(tmp_path:
         finally:
             first.kill()
         assert not all(map(node_of, before.values()))
-        port = str(urlsplit(first.url).port)
-        ends.enter_context(start_server(tmp_path, *options, "--port", port))
+        ends.enter_context(start_server(tmp_path, *options))
         stage.user.create(*(pod(f"later{number}", cpu="100m") for number in range(10)))
         there = stage.watch().until_bound(70)
         for name, each in before.items():
@@ -91,7 +90,7 @@ def test_an_api_server_that_is_killed_amid_many_pods_and_started_again(tmp_path:
 
 def test_a_scheduler_ends_that_cannot_renew_its_lease_and_another_goes_on(tmp_path: Path) -> None:
     with start_server(tmp_path, *RBAC) as server, alone(server, tmp_path) as stage:
-        first = stage.elect()
+        first = stage.elect(*SHORT_LEASE)
         server.process.send_signal(signal.SIGSTOP)
         try:
             first.says("Leaderelection lost")

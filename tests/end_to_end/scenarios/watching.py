@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tests.apiserver.running import Kubectl
 
-HAPPENS_WITHIN_SECONDS = 50
+HAPPENS_WITHIN_SECONDS = 100
 
 
 class Change(NamedTuple):

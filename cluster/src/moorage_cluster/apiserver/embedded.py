@@ -19,6 +19,7 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVers
 from moorage.http.certificates import ServerCertificate, load_or_make
 from moorage.http.guard import Guard
 from moorage.http.private_files import load_or_make_private
+from moorage.http.transport import Request
 from moorage_cluster.apiserver.admission.default_plugins import default_plugins
 from moorage_cluster.apiserver.advertising import Advertising
 from moorage_cluster.apiserver.auth import reviews
@@ -198,6 +199,10 @@ class EmbeddedServer:
             namespace = meta.get("namespace", "")
             if self.store.find(resource.storage, namespace, meta["name"]) is None:
                 writer.create(resource, namespace, obj, Context())
+
+    def is_of_control_plane(self, request: Request) -> bool:
+        """Whether a request is from a component of the cluster that has been here before."""
+        return self.authenticator.is_of_control_plane(request.headers.get("authorization"))
 
     def start(self) -> None:
         """Start the jobs that were queued while the server was constructed."""

@@ -23,6 +23,7 @@ from moorage.emulation.kubernetes_version import DEFAULT_VERSION, V1_37, Kuberne
 from moorage.framework.loading.registry import Registry
 from moorage.http.transport import Request, Transport
 from moorage.plugins import default_registry
+from moorage.scheduler.observers import Observer
 from moorage.scheduler.scheduler import Scheduler
 from moorage.services.leader_election import LeaderElector, LostLease
 from moorage_cluster.chaos.misbehaving import EXTENDER_SECONDS, EXTENDER_URL, FaultyExtender, Misbehaving
@@ -38,7 +39,7 @@ class Candidate:
     """A scheduler process and those that follow it.
 
     issued: called with identity, class and request of whatever leaves a process. failed: called with what
-    should not have happened.
+    should not have happened. new_observer: what observes the decisions of a process.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Candidate:
         injected: Counter[str],
         issued: Callable[[str, str, Request], None],
         failed: Callable[[str], None],
+        new_observer: Callable[[Candidate], Observer],
     ) -> None:
         self._number = number
         self._script = script
@@ -60,6 +62,7 @@ class Candidate:
         self._injected = injected
         self._issued = issued
         self._failed = failed
+        self._new_observer = new_observer
         self._faults = [each for each in script.faults if _is_of(each, number)]
         self._life = 0
         self._task: asyncio.Task[None] | None = None
@@ -114,6 +117,7 @@ class Candidate:
             self._random(),
             self.identity,
             plugin_threads=0,
+            observer=self._new_observer(self),
             version=version,
             connect_extender=extender.connect,
         )

@@ -8,7 +8,8 @@ from typing import Final
 from moorage.api.base import Object
 from moorage.api.manifests import Manifest
 from moorage.scheduler.scheduler import Scheduler
-from moorage_cluster.chaos.monitor import Amounts, amounts_of, billionths, devices_of
+from moorage_cluster.chaos.monitor import devices_of
+from moorage_cluster.chaos.room import priority_of, would_fit
 from moorage_cluster.chaos.storage import Storage, claim_names, node_of_volume
 from moorage_cluster.chaos.world import World, named
 
@@ -61,10 +62,10 @@ def _pending(world: World) -> Iterator[str]:
     for pod in pods:
         spec = pod["spec"]
         if not spec.get("nodeName") and spec.get(_GROUP, {}).get("podGroupName") not in waiting:
-            others = [each for each in pods if _priority(each) >= _priority(pod)]
+            others = [each for each in pods if priority_of(each) >= priority_of(pod)]
             for name, node in named(nodes):
                 has_devices = _has_devices(pod, name, claims, slices, has_class)
-                if _would_fit(pod, node, others) and has_devices and storage.has_volumes(pod, name):
+                if would_fit(pod, node, others) and has_devices and storage.has_volumes(pod, name):
                     yield f"pod {pod['metadata']['name']} is pending, and node {name} has room for it"
                     break
 
@@ -87,38 +88,6 @@ def _has_devices(
     if any(name not in claims or devices_of(claims[name]) for name in wanted):
         return False  # The claim is not there, or allocated on another node.
     return len(wanted) <= free
-
-
-def _would_fit(pod: Manifest, node: Manifest, others: list[Manifest]) -> bool:
-    if node["spec"].get("unschedulable") or node["spec"].get("taints"):
-        return False
-    selector = pod["spec"].get("nodeSelector") or {}
-    labels = node["metadata"].get("labels") or {}
-    if any(labels.get(key) != value for key, value in selector.items()):
-        return False
-    name, wanted = node["metadata"]["name"], amounts_of(pod)
-    here = [each for each in others if each["spec"].get("nodeName") == name]
-    if _ports(pod) & {port for each in here for port in _ports(each)}:
-        return False
-    used = sum(map(amounts_of, here), wanted)
-    return used_fits(used, wanted, node)
-
-
-def used_fits(used: Amounts, wanted: Amounts, node: Manifest) -> bool:
-    """Whether amounts are at most what a node has of the resources that are wanted."""
-    allocatable = node["status"]["allocatable"]
-    return all(used[resource] <= billionths(allocatable.get(resource, "0")) for resource in wanted)
-
-
-def _ports(pod: Manifest) -> set[int]:
-    containers = pod["spec"]["containers"]
-    return {
-        port["hostPort"] for each in containers for port in each.get("ports") or () if port.get("hostPort")
-    }
-
-
-def _priority(pod: Manifest) -> int:
-    return int(pod["spec"].get("priority") or 0)
 
 
 # -- groups

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from moorage.api.manifests import Manifest
+from moorage.api.manifests import Manifest, timestamp
 from moorage.client.client import Client
 from moorage.client.kinds import POD, RESOURCE_CLAIM
 from moorage.clock import Clock
@@ -89,9 +89,11 @@ class Kubelets:
 
     async def _start(self, pod: Manifest) -> None:
         meta = pod["metadata"]
-        patch = {"metadata": {"uid": meta["uid"]}, "status": {"phase": "Running"}}
+        status: Manifest = {"phase": "Running", "startTime": timestamp(self._clock.utc_now())}
+        status["conditions"] = [{"type": "Ready", "status": "True"}]
+        patch = {"metadata": {"uid": meta["uid"]}, "status": status}
         try:
-            await self._client().patch(POD, meta["namespace"], meta["name"], patch, "merge", "status")
+            await self._client().patch(POD, meta["namespace"], meta["name"], patch, "strategic", "status")
         except (RequestError, ConnectionFailed):
             return  # It was deleted, or the server is away: what runs is not told then.
 

@@ -35,6 +35,7 @@ CALM_SECONDS: Final = 60.0
 _MAX_DELAY_SECONDS: Final = 3.0
 """Maximum delay of a request. A write that a leader has sent must arrive before its lease ends."""
 _STEPS: Final = 60
+_BUDGETS_STEPS: Final = 120
 _NAMES: Final = 16
 """Number of names of pods: so few that pods of one name come and go."""
 _NODE_CPUS: Final = ("2", "3", "3", "4")
@@ -274,18 +275,33 @@ def _ranked_pod(draft: Draft, name: str) -> Manifest:
     return _pod(name, draft.random.choice(("1", "2")), labels, priorityClassName=priority)
 
 
+def _budget(team: str, **spec: Any) -> Manifest:
+    """A budget of the pods of a team."""
+    meta = {"name": team, "namespace": "default"}
+    budget = {"selector": {"matchLabels": {"team": team}}, **spec}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": budget}
+
+
 def _preemption(draft: Draft) -> None:
     """Pods of different priority on too few nodes, disruption budgets, and evictions that fail."""
     _priority_classes(draft)
     _nodes(draft)
-    budget = {"selector": {"matchLabels": {"team": "safe"}}, "minAvailable": 1}
-    meta = {"name": "safe", "namespace": "default"}
-    draft.objects.append(
-        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta, "spec": budget}
-    )
+    draft.objects.append(_budget("safe", minAvailable=1))
     _churn(draft, pod=_ranked_pod)
     _request_faults(draft, _OF_WRITES, draft.random.choice((0.1, 0.3)), _WRITES)
     _watch_faults(draft, draft.random.choice((0.0, 0.05)))
+
+
+def _budgets(draft: Draft) -> None:
+    """Disruption budgets allow few evictions or none, on full nodes, while evictions fail and are late."""
+    draft.options["has_budgets"] = True
+    random = draft.random
+    _priority_classes(draft)
+    _nodes(draft)
+    draft.objects.append(_budget("safe", minAvailable=random.choice((1, 2, 3, _NAMES))))
+    _churn(draft, _BUDGETS_STEPS, _ranked_pod)
+    share = random.choice((0.0, 0.1, 0.3))
+    _request_faults(draft, (*_LOST, *_SLOW, *_REFUSED), share, {DELETE: 20, STATUS: 30})
 
 
 def _standbys(draft: Draft) -> None:
@@ -477,6 +493,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "restarts": _restarts,
     "clocks": _clocks,
     "preemption": _preemption,
+    "budgets": _budgets,
     "gangs": _gangs,
     "plugins": _plugins,
     "extenders": _extenders,

@@ -157,6 +157,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there is an extender."""
     has_volumes: bool = False
     """Whether a controller binds claims to volumes."""
+    has_budgets: bool = False
+    """Whether a controller keeps disruption budgets up to date, and evictions are judged by them."""
     is_durable: bool = False
     """Whether the server has a data directory."""
     history: int = 20_000

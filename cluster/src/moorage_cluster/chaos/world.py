@@ -16,10 +16,12 @@ from moorage.client.kinds import KINDS_BY_NAME, Kind
 from moorage.emulation.kubernetes_version import DEFAULT_VERSION, V1_37
 from moorage.http.errors import ConnectionFailed, RequestError
 from moorage.http.transport import Request, Response, Transport
+from moorage.scheduler.observers import Observer
 from moorage.simulation.virtual_loop import VirtualLoopClock
 from moorage_cluster.apiserver.embedded import EmbeddedServer, Settings
 from moorage_cluster.chaos.candidate import GROUP_GATES, Candidate
 from moorage_cluster.chaos.cuttable_watch import CuttableWatch
+from moorage_cluster.chaos.evictions import EvictionJudge
 from moorage_cluster.chaos.kubelets import Kubelets
 from moorage_cluster.chaos.monitor import Monitor
 from moorage_cluster.chaos.network import refusal
@@ -34,7 +36,8 @@ from moorage_cluster.chaos.script import (
     Script,
 )
 from moorage_cluster.controllers.cluster import Cluster
-from moorage_cluster.controllers.manager import ControllerManager
+from moorage_cluster.controllers.disruption import Disruption
+from moorage_cluster.controllers.manager import ControllerManager, MakeController
 from moorage_cluster.controllers.persistent_volumes import PersistentVolumeBinder
 
 _NOT_FOUND: Final = 404
@@ -109,6 +112,7 @@ class World:
                 self.injected,
                 self.monitor.issued,
                 self.monitor.failed,
+                self._new_observer,
             )
             for number in range(script.schedulers)
         ]
@@ -126,6 +130,9 @@ class World:
         self._line.server = server.api
         return server
 
+    def _new_observer(self, candidate: Candidate) -> Observer:
+        return EvictionJudge(self, candidate) if self.script.has_budgets else Observer()
+
     @property
     def client(self) -> Client:
         """A client to which nothing happens, but that the server may be away."""
@@ -135,10 +142,9 @@ class World:
         """Do all that the script says; returns when the last fault may have happened."""
         for manifest in self.script.objects:
             await self._create(manifest)
-        if self.script.has_volumes:
+        if controllers := self._controllers_needed():
             cluster = Cluster(self.client, self.clock, self._random)
-            manager = ControllerManager(cluster, [PersistentVolumeBinder])
-            self._controllers = asyncio.create_task(manager.run())
+            self._controllers = asyncio.create_task(ControllerManager(cluster, controllers).run())
         for candidate in self.candidates:
             candidate.start()
         for operation in self.script.operations:
@@ -150,6 +156,10 @@ class World:
         await asyncio.gather(*self._tasks)
         if self.script.has_plugin:
             await self._wake_refused_pods()
+
+    def _controllers_needed(self) -> list[MakeController]:
+        needed: list[MakeController] = [PersistentVolumeBinder] if self.script.has_volumes else []
+        return [*needed, Disruption] if self.script.has_budgets else needed
 
     async def _wake_refused_pods(self) -> None:
         """Pods that the misbehaving plugin has refused wait for a change of a node."""

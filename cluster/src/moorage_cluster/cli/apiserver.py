@@ -64,7 +64,7 @@ def serve(
             version=version,
             is_synced=sync,
         )
-        limits = InFlightLimits(max_requests_inflight, max_mutating_requests_inflight)
+        limits = max_requests_inflight, max_mutating_requests_inflight
         with nullcontext() if audit_log_path is None else closing(AuditLog(audit_log_path)) as audit_log:
             uvloop.run(_run(settings, address, port, kubeconfig, max_connections, limits, audit_log))
     except (InputError, JournalError, ServingError, CertificateError) as error:
@@ -85,7 +85,7 @@ async def _run(
     port: int,
     kubeconfig: Path,
     max_connections: int,
-    limits: InFlightLimits,
+    limits: tuple[int, int],
     audit_log: AuditLog | None,
 ) -> None:
     with listen(address, port) as listener:
@@ -95,8 +95,9 @@ async def _run(
             write_admin_kubeconfig(kubeconfig, url, embedded)
             advertise(embedded, listener)
             context = embedded.certificate.ssl_context()
+            in_flight = InFlightLimits(*limits, embedded.is_of_control_plane)
             served = _served(embedded, audit_log)
-            server = HttpServer(served, context, max_connections=max_connections, limits=limits)
+            server = HttpServer(served, context, max_connections=max_connections, limits=in_flight)
             on_termination(server.stop)
             serving = asyncio.ensure_future(server.serve(listener))
             await server.listens()

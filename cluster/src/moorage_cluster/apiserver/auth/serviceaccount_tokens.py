@@ -82,6 +82,11 @@ class ServiceAccountTokens:
         self._check_objects(claims.private)
         return AuthenticatedToken(user, shared)
 
+    def known_user(self, token: str) -> User | None:
+        """The user of a token whose signature was found valid before; it may have expired since."""
+        known = self._verified.get(token)
+        return None if known is None else known[1]
+
     def _read(self, token: str) -> TokenClaims | None:
         try:
             if _ISSUER.decode(jwt.payload(token)).iss != ISSUER:

@@ -21,6 +21,9 @@ from moorage_cluster.apiserver.auth.serviceaccount_tokens import (
 from moorage_cluster.apiserver.auth.token_requests import TokenIssuer
 
 ADMIN: Final = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+_COMPONENTS: Final = frozenset({"system:kube-scheduler", "system:kube-controller-manager"})
+_COMPONENT_GROUPS: Final = frozenset({"system:nodes", "system:serviceaccounts:kube-system"})
+"""Users that kube-apiserver's default flow schemas put into priority levels of their own."""
 ANONYMOUS_USER: Final = User(ANONYMOUS, (UNAUTHENTICATED,))
 
 
@@ -69,6 +72,16 @@ class Authenticator:
             return self.identify(token).user
         except TokenError as error:
             raise errors.unauthorized() from error
+
+    def is_of_control_plane(self, authorization: str | None) -> bool:
+        """Whether a header is known as that of a component of the cluster, without verifying it again."""
+        user = self._by_header.get(authorization)
+        if user is None:
+            token = _bearer_token(authorization)
+            user = None if token is None else self._accounts.known_user(token)
+        return user is not None and (
+            user.name in _COMPONENTS or not _COMPONENT_GROUPS.isdisjoint(user.groups)
+        )
 
     def identify(self, token: str, audiences: Sequence[str] = ()) -> AuthenticatedToken:
         """The user of a token, or TokenError; it must be for this server unless other audiences are given."""

@@ -77,6 +77,8 @@ class AuditTrail:
     """How often the binding of each pod was acknowledged."""
     late: int = 0
     """Number of late writes that may have been sent in time."""
+    candidates: set[str] = field(default_factory=set)
+    """The users that have asked for the lease."""
     _offset: int = 0
     _renewed: dict[str, float] = field(default_factory=dict)
 
@@ -91,14 +93,21 @@ class AuditTrail:
         self._offset += len(whole)
         for line in whole.splitlines():
             event = _decode(line)
-            if event.user.username.startswith(ACCOUNT) and event.verb not in _READING:
-                self._written(event)
+            if event.user.username.startswith(ACCOUNT):
+                self._requested(event)
 
-    def _written(self, event: _Event) -> None:
+    def _requested(self, event: _Event) -> None:
         about = event.object_ref or _Reference()
+        is_lease = about.resource == "leases" and about.name in (_LEASE, "")
+        if is_lease:
+            self.candidates.add(event.user.username)
+        if event.verb not in _READING:
+            self._written(event, about, is_lease=is_lease)
+
+    def _written(self, event: _Event, about: _Reference, *, is_lease: bool) -> None:
         at = event.request_received_timestamp.timestamp()
         user, code = event.user.username, event.response_status.code
-        if about.resource == "leases" and about.name in (_LEASE, ""):
+        if is_lease:
             if code in _SUCCESSFUL:
                 self.takeovers += user != self.holder
                 self.holder = user

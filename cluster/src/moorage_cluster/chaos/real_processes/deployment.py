@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ from moorage.client.connect import connected
 from moorage.client.credentials import find_access
 from moorage.client.kinds import NODE, SERVICE_ACCOUNT
 from moorage.http.errors import ConnectionFailed, KubeconfigError, RequestError
+from moorage.http.free_port import free_port
 from moorage_cluster.chaos.real_processes.disk import Disk
 from moorage_cluster.chaos.real_processes.process import SupervisedProcess, Usage
 from moorage_cluster.chaos.real_processes.scenarios import LEASE_SECONDS, Plan
@@ -74,6 +74,11 @@ class Deployment:
     def user(self, scheduler: SupervisedProcess) -> str:
         """The user that the running process of a scheduler is."""
         return next(user for user, each in reversed(self.users.items()) if each is scheduler)
+
+    @property
+    def running_users(self) -> set[str]:
+        """The users that running processes of schedulers are."""
+        return {self.user(each) for each in self.schedulers if each.is_running}
 
     @property
     def processes(self) -> list[SupervisedProcess]:
@@ -200,11 +205,3 @@ async def _create_node(client: Client, name: str) -> None:
     }
     await client.create(NODE, "", node)
     await client.patch(NODE, "", name, {"spec": {"taints": None}}, "merge")
-
-
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -9,7 +9,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from random import Random
 from typing import Final
 
@@ -18,10 +18,15 @@ from moorage_cluster.chaos.real_processes.audit_trail import AuditTrail
 from moorage_cluster.chaos.real_processes.deployment import FAILURES, Deployment
 from moorage_cluster.chaos.real_processes.large_objects import LargeObjects
 from moorage_cluster.chaos.real_processes.process import SupervisedProcess
-from moorage_cluster.chaos.real_processes.scenarios import Fault, Whom
+from moorage_cluster.chaos.real_processes.scenarios import LEASE_SECONDS, Fault, Whom
 
 STEP_SECONDS: Final = 0.1
 """Interval at which is looked whether something has happened, in seconds."""
+_TAKEOVER_SECONDS: Final = 30.0
+"""Time limit of a takeover while the leader is stopped, in seconds beyond the plan's.
+
+A takeover takes a busy machine longer than the lease. A standby that has just been started takes it from the
+time when it has seen the lease first."""
 _END_SECONDS: Final = 60.0
 """Time limit of the end of a leader that was stopped beyond its lease, in seconds."""
 _BURST_SECONDS: Final = (0.01, 0.08)
@@ -115,6 +120,8 @@ class Injector:
             process.send(signal.SIGSTOP)
             try:
                 await asyncio.sleep(seconds)
+                if is_leader and seconds > LEASE_SECONDS:
+                    await self._replaced(process)
             finally:
                 process.send(signal.SIGCONT)
         if is_leader:
@@ -122,6 +129,14 @@ class Injector:
 
     def _holds_lease(self, scheduler: SupervisedProcess) -> bool:
         return self._deployment.user(scheduler) == self._trail.holder
+
+    async def _replaced(self, leader: SupervisedProcess) -> None:
+        """Wait until another process has taken the lease over, or it has had the time for it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TAKEOVER_SECONDS):
+                while self._holds_lease(leader):
+                    await asyncio.sleep(STEP_SECONDS)
+                    self._trail.read()
 
     async def _must_end_if_replaced(self, process: SupervisedProcess, starts: int) -> None:
         """A leader ends when another process has taken the lease over."""

@@ -27,12 +27,14 @@ _MORE_BYTES: Final = 96 << 20
 _SHOWN: Final = 5
 
 
-async def recovery(deployment: Deployment, observer: Observer, ledger: Ledger) -> list[str]:
+async def recovery(
+    deployment: Deployment, trail: AuditTrail, observer: Observer, ledger: Ledger
+) -> list[str]:
     """What is still wrong when everything should have come right."""
     left: list[str] = []
 
     async def is_well() -> bool:
-        left[:] = await _problems(deployment, observer, ledger)
+        left[:] = await _problems(deployment, trail, observer, ledger)
         return not left
 
     return [] if await _within(RECOVERY_SECONDS, is_well) else left
@@ -48,10 +50,15 @@ async def _within(seconds: float, holds: Callable[[], object]) -> bool:
     return True
 
 
-async def _problems(deployment: Deployment, observer: Observer, ledger: Ledger) -> list[str]:
+async def _problems(
+    deployment: Deployment, trail: AuditTrail, observer: Observer, ledger: Ledger
+) -> list[str]:
     down = deployment.not_ready()
     if down:
         return [f"{name} does not serve" for name in down]
+    trail.read()
+    if trail.holder not in deployment.running_users:
+        return ["no scheduler that runs holds the lease"]
     waiting = observer.waiting()
     if waiting:
         return [f"{len(waiting)} pods are pending that fit: {', '.join(waiting[:_SHOWN])}"]

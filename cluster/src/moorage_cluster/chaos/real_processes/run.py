@@ -119,15 +119,22 @@ class _Run:
         await User(f"pod-{number}", client, random, self._ledger, _USERS).work(self._stopped)
 
     async def _warm(self, observer: Observer) -> None:
-        """Wait until pods are bound, and note what the processes hold then."""
+        """Wait until pods are bound and the standby stands by, and note what the processes hold then."""
         try:
             async with asyncio.timeout(START_SECONDS):
                 await observer.pods.until(lambda: observer.bound >= _WARM_PODS)
+                while not self._are_candidates():
+                    await self._wait()
         except TimeoutError:
-            self._failed(f"no {_WARM_PODS} pods were bound within {START_SECONDS:g} s")
+            self._failed(f"no {_WARM_PODS} pods were bound with a standby within {START_SECONDS:g} s")
         levels = self._deployment.measure()
         for process in self._deployment.processes:
             process.level = levels.get(process.name)
+
+    def _are_candidates(self) -> bool:
+        """Whether all processes serve, and all schedulers know of the lease."""
+        self._trail.read()
+        return not self._deployment.not_ready() and self._deployment.running_users <= self._trail.candidates
 
     async def _read_audit_log(self) -> None:
         while True:
@@ -136,7 +143,7 @@ class _Run:
 
     async def _recover(self, observer: Observer) -> None:
         began_at = time.monotonic()
-        for each in await recovery(self._deployment, observer, self._ledger):
+        for each in await recovery(self._deployment, self._trail, observer, self._ledger):
             self._failed(each)
         self._outcome.recovery_seconds = time.monotonic() - began_at
         self._trail.read()
