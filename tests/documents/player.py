@@ -1,14 +1,16 @@
 """A page of documentation that is executed as it is written, by a reader who follows it step by step.
 
-Code blocks that the text before them names (`berth.py`) become files; other Python is run, other blocks of data are
-left alone. Lines of console blocks that begin with `$` are run in order, in one folder; a here-document goes up to its
-end. What goes on (`moorage up`, `moorage run`) does so until there is another cluster, until the text says "Ctrl-C in
-the terminal of `moorage run`", or until the end. A text block, or lines below a command, show lines of what the last
-command printed, or of what was started last and still runs, in their order; `…` stands for any text. What differs
-between two runs (`VARYING`) and the widths of columns do not count. When a watched plugin was edited, it is waited
-for. Commands that read (`READING`) are repeated until they print what is shown.
+Code blocks that the text before them names (`berth.py`) become files; other Python is run, other blocks of
+data are left alone. Lines of console blocks that begin with `$` are run in order, in one folder; a
+here-document goes up to its end. What goes on (`moorage up`, `moorage run`) does so until there is another
+cluster, until the text says "Ctrl-C in the terminal of `moorage run`", or until the end. A text block, or
+lines below a command, show lines of what the last command printed, or of what was started last and still
+runs, in their order; `…` stands for any text. What differs between two runs (`VARYING`) and the widths of
+columns do not count. When a watched plugin was edited, it is waited for. Commands that read (`READING`) are
+repeated until they print what is shown.
 
-Only ports are not as written: they are free ones. `make up` is the command of its recipe. `NEVER_RUN` is left out.
+Only ports are not as written: they are free ones. `make up` is the command of its recipe. `NEVER_RUN` is
+left out.
 """
 
 from __future__ import annotations
@@ -185,7 +187,12 @@ class Background:
     """A command that goes on."""
 
     def __init__(
-        self, command: str, lasting: Lasting, folder: Path, environment: Mapping[str, str], shown: Sequence[str]
+        self,
+        command: str,
+        lasting: Lasting,
+        folder: Path,
+        environment: Mapping[str, str],
+        shown: Sequence[str],
     ) -> None:
         port = _free_port()
         ports = lasting.free_ports.format(port=port)
@@ -297,7 +304,7 @@ class Play:
 
     @classmethod
     def in_a_clone(cls, folder: Path, not_run: Mapping[str, str] | None = None) -> Play:
-        """For a page whose reader has a clone of the repository, in which `make up` or `make setup` has run."""
+        """For a page whose reader has a clone of the repository, in which `make setup` has run."""
         (folder / ".venv").symlink_to(sys.prefix)
         for name in ("bench", "examples", "tests"):
             (folder / name).symlink_to(ROOT / name)
@@ -412,7 +419,7 @@ class Play:
         if shows(self._printed, lines):
             return
         lasting = self._running[-1:]
-        assert lasting and lasting[0].comes_to_print(lines), "\n".join(
+        assert any(each.comes_to_print(lines) for each in lasting), "\n".join(
             [command, "printed", *self._printed, "and not", *lines]
         )
 

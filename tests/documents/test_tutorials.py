@@ -1,4 +1,4 @@
-"""The tutorials say what happens: each is played in an empty folder, with nothing but the installed packages."""
+"""The tutorials say what happens: each is played in an empty folder, with the installed packages only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
 
 
 def play_tutorial(tutorial: Path, folder: Path, programs: Sequence[Path] = ()) -> Play:
-    """Play a tutorial in an empty folder; programs: where its commands are, by default the tests' own environment."""
+    """Play a tutorial in an empty folder.
+
+    programs: where its commands are; by default the tests' own environment.
+    """
     played = Play(folder, programs)
     played.play(tutorial.read_text())
     return played
@@ -38,7 +41,7 @@ def test_a_tutorial(tutorial: Path, tmp_path: Path) -> None:
 
 
 def test_the_first_tutorial_takes_less_than_five_minutes_of_typing() -> None:
-    """Twelve commands; at 40 words a minute, a word being five characters, all of it takes less than five minutes."""
+    """At 40 words a minute, a word being five characters."""
     text = (ROOT / "docs/tutorials/first-cluster.md").read_text()
     typed = "".join(block.text for block in blocks(text) if block.language == "console")
 
