@@ -40,6 +40,9 @@ VARYING: Mapping[str, str] = {
     r"127\.0\.0\.1:\d+": "127.0.0.1:PORT",
     r"\?token=\S+": "?token=TOKEN",
     r"/\S+/moorage\.kubeconfig": "/FOLDER/moorage.kubeconfig",
+    r"(?<!\S)\d\d:\d\d:\d\d\.\d+": "TIME",
+    r"I\d{4} \S+ +\d+ (?=\w+\.py:)": "LOGGED ",
+    r"(?<=\.py:)\d+(?=\])": "LINE",
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z": "TIME",
 }
 """What differs between two runs, as patterns of text, and what stands for it."""
@@ -65,6 +68,7 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*['\"]?(\w+)")
 _COMMENT = re.compile(r"\s{2,}# .*$")
 _CTRL_C = re.compile(r"Ctrl-C in\s+the\s+terminal\s+of\s+`([^`]+)`")
 _MAKE_UP = re.compile(r"^\t@exec \$\(BIN\)/(moorage up .*) \$\(UP\)$", re.MULTILINE)
+_ASKS_SCHEDULER = ("moorage attempts ", "moorage queue ")
 _THE_PAGE = "The page is at"
 
 
@@ -124,7 +128,8 @@ class Lasting(NamedTuple):
 LASTING: Mapping[str, Lasting] = {
     "moorage up": Lasting("is up at", "--port 0 --no-ui"),
     "moorage run --shadow": Lasting("", "--secure-port {port}"),
-    "moorage run": Lasting("Successfully acquired lease", "--secure-port 0"),
+    "moorage run": Lasting("Successfully acquired lease", "--secure-port {port}"),
+    "moorage apiserver": Lasting(" API at ", "--port 0"),
 }
 """Commands that go on, by how they begin; the first that fits counts."""
 
@@ -154,7 +159,9 @@ def steps(text: str) -> list[Step]:
         if block.language == "console":
             found += commands(block.text)
         elif block.language == "text":
-            last = found[-1] if found else None
+            if not found:  # It shows what no command prints.
+                continue
+            last = found[-1]
             assert isinstance(last, Command | Program | Interrupt), f"what prints this?\n{block.text}"
             last.shown += block.text.splitlines()
         elif name is not None:
@@ -177,6 +184,8 @@ def commands(text: str) -> Iterator[Command]:
             yield command
         command = Command(line.removeprefix("$ "))
         begun = _HERE_DOCUMENT.search(command.text)
+        while command.text.endswith("\\"):
+            command.text += f"\n{next(lines)}"
         while begun is not None and not command.text.endswith(f"\n{begun[1]}"):
             command.text += f"\n{next(lines)}"
     if command is not None:
@@ -194,7 +203,7 @@ class Background:
         environment: Mapping[str, str],
         shown: Sequence[str],
     ) -> None:
-        port = _free_port()
+        self.port = port = _free_port()
         ports = lasting.free_ports.format(port=port)
         if any(_THE_PAGE in line for line in shown):
             ports = ports.replace("--no-ui", "--ui-port 0")
@@ -366,8 +375,16 @@ class Play:
         elif command.startswith("export "):
             self._export(command)
         else:
+            command += self._scheduler_port(command)
             self._run_and_reload(command)
             self._expect(command, step.shown)
+
+    def _scheduler_port(self, command: str) -> str:
+        """For commands that read a scheduler at its usual port: the port that it has here."""
+        schedulers = [each for each in self._running if each.command.startswith("moorage run")]
+        if not command.startswith(_ASKS_SCHEDULER) or not schedulers:
+            return ""
+        return f" --scheduler https://127.0.0.1:{schedulers[-1].port}"
 
     def _run_and_reload(self, command: str) -> None:
         """Run a command; where it changes a plugin that is watched, wait for that to be read again."""
