@@ -113,6 +113,18 @@ LEFT_OUT: Mapping[str, Mapping[str, str]] = {
         "kubectl get pod train-0": _OWN_CLUSTER,
         "moorage decide cluster.json": _OWN_CLUSTER,
     },
+    "docs/how-to/installing.md": {
+        **dict.fromkeys(
+            ("~/moorage/bin/pip ", "pipx ", "uv ", "uvx ", "make ", "pip ", "cp dist/"),
+            "needs a package index; tests/packages installs what is built here",
+        ),
+        "python3 -m venv": "the environment that the next command needs an index for",
+        "~/moorage/bin/moorage": "needs that environment; the first tutorial runs the command",
+        "python3 dist/": "needs what make zipapp builds",
+        "gh attestation": "needs a release",
+        "cp -a state": "needs the data directory of an earlier version",
+        "man ": "needs what is installed from an index; tests/cli makes the pages",
+    },
     "docs/how-to/laptop-cluster.md": {"kubectl logs --namespace kube-system": _ENDLESS},
     "docs/how-to/page.md": {"moorage ui": "opens a browser, which tests/ui/browser does"},
     "docs/how-to/records.md": {
