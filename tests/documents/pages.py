@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 IN_A_CLONE = "tests/documents/test_pages.py::test_a_page_in_a_clone"
-IN_AN_EMPTY_FOLDER = "tests/documents/test_tutorials.py::test_a_tutorial"
+IN_AN_EMPTY_FOLDER = "tests/packages/test_tutorials.py::test_a_tutorial"
 _OPTIONAL = "tests/optional_plugins/{}::test_the_page_shows_what_is_printed"
 
 PLAYED: Mapping[str, tuple[str, ...]] = {

@@ -1,25 +1,25 @@
-"""The tutorials say what happens: each is played in an empty folder, with the installed packages only."""
+"""The tutorials say what happens: each is played in an empty folder, with the wheels and kubectl only."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.documents.player import ROOT, Play, blocks
+from tests.plugin_packages.environment import CleanEnvironment
 
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
+KUBECTL = Path(sys.executable).parent / "kubectl"
 
 
-def play_tutorial(tutorial: Path, folder: Path, programs: Sequence[Path] = ()) -> Play:
-    """Play a tutorial in an empty folder.
-
-    programs: where its commands are; by default the tests' own environment.
-    """
-    played = Play(folder, programs)
-    played.play(tutorial.read_text())
-    return played
+@pytest.fixture(scope="module")
+def programs(installed: CleanEnvironment, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Where the commands of a reader are who has installed the wheels and kubectl."""
+    folder = tmp_path_factory.mktemp("kubectl")
+    (folder / "kubectl").symlink_to(KUBECTL)
+    return [installed.bin, folder]
 
 
 def test_there_are_tutorials() -> None:
@@ -33,8 +33,9 @@ def test_there_are_tutorials() -> None:
 
 
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
-def test_a_tutorial(tutorial: Path, tmp_path: Path) -> None:
-    played = play_tutorial(tutorial, tmp_path)
+def test_a_tutorial(tutorial: Path, programs: list[Path], tmp_path: Path) -> None:
+    played = Play(tmp_path, programs)
+    played.play(tutorial.read_text())
 
     assert len(played.commands) > len(played.not_run)
     assert all(each.startswith("pip install ") for each in played.not_run)
