@@ -22,6 +22,7 @@ PLAYED: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/coscheduling.md": (IN_A_CLONE,),
     "docs/how-to/deploying.md": (
         "tests/manifests/test_guide.py::test_from_nothing_to_a_second_scheduler",
+        "tests/manifests/test_guide.py::test_by_helm_and_by_kustomize",
         "tests/manifests/test_guide.py::test_from_kube_scheduler_to_moorage_and_back",
         "tests/manifests/test_guide.py::test_a_deployment_on_a_node_needs_no_scheduler",
     ),
