@@ -17,7 +17,7 @@ COMPILE := $(SUPPLY)/bin/uv pip compile --quiet --universal --generate-hashes --
 # The fast tests leave out property tests (Hypothesis marks them), what is marked as slow, and what starts processes or
 # whole clusters.
 FAST := -m 'not hypothesis and not slow' --ignore=tests/apiserver --ignore=tests/bench --ignore=tests/client \
-  --ignore=tests/controllers --ignore=tests/end_to_end --ignore=tests/extenders --ignore=tests/manifests \
+  --ignore=tests/controllers --ignore=tests/documents --ignore=tests/end_to_end --ignore=tests/extenders --ignore=tests/manifests \
   --ignore=tests/packages --ignore=tests/plugin_packages --ignore=tests/run --ignore=tests/services --ignore=tests/sim_nodes \
   --ignore=tests/sim_processes --ignore=tests/sweep --ignore=tests/test_examples.py --ignore=tests/testing \
   --ignore=tests/ui/browser --ignore=tests/up --ignore=tests/upgrade

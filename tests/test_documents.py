@@ -11,7 +11,8 @@ import pytest
 from bench.publish import HTTP, REFERENCE, sections
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(path for folder in ("how-to", "reference") for path in (ROOT / "docs" / folder).glob("*.md"))
+KINDS_OF_PAGES = ("tutorials", "how-to", "reference", "explanation")
+PAGES = sorted(path for kind in KINDS_OF_PAGES for path in (ROOT / "docs" / kind).glob("*.md"))
 FOLDERS = [ROOT / name for name in ("bench", "cluster", "docs")]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in folder.rglob("*.md"))])
 
@@ -80,8 +81,8 @@ def test_the_index_has_every_page() -> None:
     assert set(PAGES) - indexed == set()
 
 
-def test_the_readme_leads_to_every_page() -> None:
-    assert set(PAGES) - {file for file, _ in links(ROOT / "README.md")} == set()
+def test_the_readme_leads_to_the_index() -> None:
+    assert (ROOT / "docs/index.md", "") in links(ROOT / "README.md")
 
 
 def _numbers(cell: str) -> list[float]:

@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.apiserver.running import KUBECTL_WITHIN_SECONDS, Kubectl, RunningServer
+from tests.apiserver.running import Kubectl, RunningServer
+from tests.documents.player import ROOT, Command, File, Play, section, steps
 from tests.manifests.forms import DEPLOY
-from tests.manifests.guide import GUIDE, Command, File, is_shown, steps
 from tests.manifests.installing import DEFINITION, account_kubeconfig
 from tests.run.running import RunningScheduler
 from tests.up.objects import pod
 from tests.up.running import TIMEOUT_SECONDS, start_cluster
 
-ELSEWHERE = ("docker ", "kubectl port-forward ")
-"""How commands begin that need more than an API server: a builder of images, a network of pods."""
+GUIDE = (ROOT / "docs/how-to/deploying.md").read_text()
 NAME = "my-scheduler"
 KUBEADM = Path(__file__).parent / "data" / "kube-scheduler.yaml"
-
-
-class Reader:
-    """Somebody who follows the guide, in a folder of their own."""
-
-    def __init__(self, server: RunningServer, folder: Path) -> None:
-        self._server = server
-        self.folder = folder
-        tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        self._environment = {"HOME": str(folder), "KUBECONFIG": str(server.kubeconfig), "PATH": tools}
-        self.not_run: list[str] = []
-
-    def follows(self, step: File | Command) -> None:
-        """Write the file, or run the command, which must succeed and print what the guide shows."""
-        if isinstance(step, File):
-            (self.folder / step.name).write_text(step.text)
-        elif step.text.startswith(ELSEWHERE):
-            self.not_run.append(step.text)
-        else:
-            output = self.runs(step.text)
-            assert is_shown(step.prints, output), f"$ {step.text}\n{output}\nand not:\n{step.prints}"
-
-    def runs(self, command: str) -> str:
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", self.here(command)],
-            cwd=self.folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=KUBECTL_WITHIN_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    def here(self, command: str) -> str:
-        """A command with what is elsewhere on this machine."""
-        return command
 
 
 @pytest.fixture
@@ -72,11 +29,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
         yield running
 
 
-class Operator(Reader):
+class Operator(Play):
     """A reader who reaches the pods of the Deployment at their own addresses, and not by port-forward."""
 
     def __init__(self, server: RunningServer, kubectl: Kubectl, folder: Path) -> None:
-        super().__init__(server, folder)
+        super().__init__(folder)
+        self.uses_cluster(server.kubeconfig)
         self._kubectl = kubectl
 
     def here(self, command: str) -> str:
@@ -91,22 +49,22 @@ def test_from_nothing_to_a_second_scheduler(cluster: RunningServer, tmp_path: Pa
     kubectl = Kubectl(cluster, tmp_path)
     kubectl("apply", "-f", str(DEFINITION))
     reader = Operator(cluster, kubectl, tmp_path)
-    for step in steps("A second scheduler"):
-        reader.follows(step)
+    reader.play(section(GUIDE, "A second scheduler"))
     assert [command.split()[1] for command in reader.not_run] == ["build", "push", "port-forward"]
     assert kubectl("get", "deployment", NAME, "--namespace=kube-system", ok=False)
 
 
 def test_by_helm_and_by_kustomize(cluster: RunningServer, tmp_path: Path) -> None:
-    reader = Reader(cluster, tmp_path)
+    reader = Play(tmp_path)
+    reader.uses_cluster(cluster.kubeconfig)
     (tmp_path / "deploy").symlink_to(DEPLOY)
-    for step in steps("A second scheduler"):
+    for step in steps(section(GUIDE, "A second scheduler")):
         if isinstance(step, File):
-            reader.follows(step)
+            reader.follow(step)
     kubectl = Kubectl(cluster, tmp_path)
     logs = ("logs", "--namespace=kube-system", "--selector=app.kubernetes.io/name=moorage", "--tail=-1")
-    for step in steps("By Helm or Kustomize"):
-        reader.follows(step)
+    for step in steps(section(GUIDE, "By Helm or Kustomize")):
+        reader.follow(step)
         if isinstance(step, Command) and step.text.startswith("kubectl rollout status"):
             log = kubectl(*logs)
             assert "Serving securely" in log
@@ -124,11 +82,12 @@ def headless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
         yield running
 
 
-class Administrator(Reader):
+class Administrator(Play):
     """A reader on a control-plane node of kubeadm's, with its folder, in which they may do everything."""
 
     def __init__(self, server: RunningServer, folder: Path) -> None:
-        super().__init__(server, folder)
+        super().__init__(folder)
+        self.uses_cluster(server.kubeconfig)
         self.etc = folder / "etc" / "kubernetes"
         (self.etc / "manifests").mkdir(parents=True)
         self.manifest = self.etc / "manifests" / "kube-scheduler.yaml"
@@ -143,11 +102,11 @@ def test_from_kube_scheduler_to_moorage_and_back(headless: RunningServer, tmp_pa
     reader = Administrator(headless, tmp_path)
     saved, edited, lease, *_, back = (
         step
-        for step in steps("In place of kube-scheduler")
+        for step in steps(section(GUIDE, "In place of kube-scheduler"))
         if isinstance(step, Command) and "moorage manifests" not in step.text
     )
-    reader.follows(saved)
-    reader.follows(edited)
+    reader.follow(saved)
+    reader.follow(edited)
     (container,) = yaml.safe_load(reader.manifest.read_text())["spec"]["containers"]
     before = yaml.safe_load(KUBEADM.read_text())["spec"]
     assert container["image"] == "registry.example/moorage:1.0.0"
@@ -160,10 +119,10 @@ def test_from_kube_scheduler_to_moorage_and_back(headless: RunningServer, tmp_pa
         for option in container["command"][2:]
     ]
     with RunningScheduler(kubeconfig, *options):
-        reader.follows(lease)
+        reader.follow(lease)
         kubectl.create(pod("first"))
         kubectl("wait", "pod/first", "--for=condition=PodScheduled", TIMEOUT_SECONDS)
-    reader.follows(back)
+    reader.follow(back)
     assert reader.manifest.read_text() == KUBEADM.read_text()
 
 
@@ -180,15 +139,16 @@ def static_kubeconfig(server: RunningServer, kubectl: Kubectl, folder: Path) -> 
 
 
 def test_a_deployment_on_a_node_needs_no_scheduler(headless: RunningServer, tmp_path: Path) -> None:
-    reader = Reader(headless, tmp_path)
-    for step in steps("In place of kube-scheduler"):
-        if isinstance(step, File) or "moorage manifests" in step.text:
-            reader.follows(step)
+    reader = Play(tmp_path)
+    reader.uses_cluster(headless.kubeconfig)
+    for step in steps(section(GUIDE, "In place of kube-scheduler")):
+        if isinstance(step, File) or (isinstance(step, Command) and "moorage manifests" in step.text):
+            reader.follow(step)
     kubectl = Kubectl(headless, tmp_path)
     kubectl("rollout", "status", "deployment/kube-scheduler", "--namespace=kube-system", TIMEOUT_SECONDS)
 
 
 def test_the_image_for_packages_begins_as_the_dockerfile_does() -> None:
-    dockerfile = (GUIDE.parents[2] / "Dockerfile").read_text()
+    dockerfile = (ROOT / "Dockerfile").read_text()
     base = next(line for line in dockerfile.splitlines() if line.startswith("FROM"))
-    assert base in GUIDE.read_text()
+    assert base in GUIDE

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.plugin_packages.page import ROOT, Play
+from tests.documents.player import ROOT, Play
 from tests.research.notebooks import executed
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -21,7 +21,7 @@ def outputs(notebook: Any) -> list[list[str]]:
 
 
 def test_the_page(tmp_path: Path) -> None:
-    played = Play(tmp_path)
+    played = Play.in_a_clone(tmp_path)
     played.play((ROOT / "docs/reference/python-api.md").read_text())
     assert played.commands == ["python examples/research/baseline.py"]
 

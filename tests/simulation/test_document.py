@@ -12,13 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(
-    r"^```console\n\$ moorage (simulate [^\n]*(?:examples|--gangs)[^\n]*)\n(.*?)^```$",
+    r"^```console\n\$ moorage (simulate [^\n]*(?:examples|--gangs|--generate)[^\n]*)\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 EXAMPLES = BLOCK.findall((ROOT / "docs/how-to/simulating.md").read_text())
 
 
-@pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=["gangs", "controllers"])
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=["random", "gangs", "controllers"])
 def test_an_example_prints_what_the_page_shows(command: str, shown: str) -> None:
     words = [sys.executable, "-m", "moorage", *shlex.split(command)]
     ended = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
