@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -150,4 +151,5 @@ def test_database_gives_back_the_room_of_deleted_objects(tmp_path: Path) -> None
     cluster.close()
     Cluster(Settings(tmp_path)).close()
     assert (tmp_path / "objects.db").stat().st_size < 2_000_000
-    assert sqlite3.connect(tmp_path / "objects.db").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with closing(sqlite3.connect(tmp_path / "objects.db")) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,5 +88,8 @@ def test_key_stays_with_the_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"no key", b"-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n"])
 def test_key_that_cannot_be_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "service-account.key").write_bytes(content)
-    with pytest.raises(JournalError, match=r"^cannot use .*service-account\.key: "):
+    with pytest.raises(JournalError) as caught:
         EmbeddedServer(Settings(data_dir=tmp_path))
+    assert re.match(r"cannot use .*service-account\.key: ", str(caught.value))
+    (tmp_path / "service-account.key").unlink()
+    EmbeddedServer(Settings(data_dir=tmp_path)).close()  # The one that failed does not hold the directory.

@@ -89,12 +89,19 @@ class EmbeddedServer:
         logs: Logs = no_logs,
     ) -> None:
         settings = settings or Settings()
-        random = random or Random()  # For names and uids; secrets come from elsewhere.
-        clock = clock or LoopClock()
-        now = clock.utc_now
         self._journal = (
             SqliteJournal(settings.data_dir, is_synced=settings.is_synced) if settings.data_dir else None
         )
+        try:
+            # Random is for names and uids; secrets come from elsewhere.
+            self._build(settings, clock or LoopClock(), random or Random(), logs)
+        except BaseException:
+            self.close()
+            raise
+
+    def _build(self, settings: Settings, clock: Clock, random: Random, logs: Logs) -> None:
+        """Make the parts, and load what the journal has."""
+        now = clock.utc_now
         self.token = _secret(settings.data_dir, "token")
         self.certificate: ServerCertificate = load_or_make(settings.data_dir, settings.names)
         # Without a data directory, revisions start above those of an earlier server: clients that
