@@ -154,10 +154,14 @@ def slices(node: str, *, unique: bool = False) -> Manifest:
     return {"kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec}
 
 
-def _cluster(claims: dict[str, Manifest], *, unique: bool) -> Cache:
+def device_class() -> Manifest:
+    """The class of these devices."""
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
-    gpu = {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"selectors": [selector]}}
-    cache = Cache([convert(gpu, DeviceClass)])
+    return {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"selectors": [selector]}}
+
+
+def _cluster(claims: dict[str, Manifest], *, unique: bool) -> Cache:
+    cache = Cache([convert(device_class(), DeviceClass)])
     for name in (f"node-{index}" for index in range(NODE_COUNT)):
         cache.put(convert({"kind": "Node", "metadata": {"name": name}}, Node))
         cache.put(convert(slices(name, unique=unique), ResourceSlice))

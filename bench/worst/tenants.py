@@ -6,7 +6,8 @@ The production scheduler with its queue runs over a store in this process. Its e
 time of this process, and passes at once when there is nothing to do: other work on the machine does not
 count. One user creates a plain pod twice a second, and deletes it when it is bound. Each tenant creates a pod
 a second and keeps the last --each of them, as a quota allows: all shapes of `bench.worst.pod_shapes` but
-those with thousands of objects. Every ten seconds one tenant creates --each pods at once. Latencies of the
+those with thousands of objects, and pods with all claims of `bench.worst.claims`; each node has eight devices
+with a uuid. Every ten seconds one tenant creates --each pods at once. Latencies of the
 behaving user's pods, from creation to binding, are measured alone, beside the tenants, and beside them with
 the optional plugin FairShare. A pod that is not bound at the end counts with the time that it has waited.
 """
@@ -18,7 +19,7 @@ import asyncio
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
 from random import Random
@@ -27,6 +28,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from bench.worst.claims import CLAIMS, CLAIMS_ON_UNIQUE_DEVICES, device_class, slices
 from bench.worst.manifests import node, pod
 from bench.worst.pod_shapes import SHAPES, Shape
 from moorage.api.base import Object
@@ -115,8 +117,10 @@ class World:
             return  # A victim of preemption.
 
     async def run(self, *, has_tenants: bool) -> None:
+        self._create(device_class())
         for index in range(self._options.nodes):
-            self._create(node(index))
+            made = self._create(node(index))
+            self._create(slices(made.name, unique=True))
         running = asyncio.create_task(self._scheduler.run())
         await asyncio.sleep(1.0)
         begun, busy = _now(), time.process_time()
@@ -189,9 +193,19 @@ def _configuration(*, is_fair: bool) -> SchedulerConfiguration:
     return parse_config(config, "bench")
 
 
+def _claiming(devices: Manifest) -> Callable[[str], list[Manifest]]:
+    def build(prefix: str) -> list[Manifest]:
+        claim = {"kind": "ResourceClaim", "metadata": {"name": prefix}, "spec": {"devices": devices}}
+        return [claim, pod(prefix, resourceClaims=[{"name": "devices", "resourceClaimName": prefix}])]
+
+    return build
+
+
 def _shapes(number: int) -> Iterator[Shape]:
     """The shapes; each tenant begins with another one."""
     chosen = [each for each in SHAPES if not any(part in each.name for part in LEFT_OUT)]
+    claims = (*CLAIMS.items(), *CLAIMS_ON_UNIQUE_DEVICES.items())
+    chosen += [Shape(name, _claiming(devices)) for name, devices in claims]
     return (chosen[(at + number) % len(chosen)] for at in range(len(chosen)))
 
 
