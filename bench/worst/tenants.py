@@ -34,6 +34,7 @@ from bench.worst.pod_shapes import SHAPES, Shape
 from moorage.api.base import Object
 from moorage.api.decode import KINDS, convert
 from moorage.api.manifests import Manifest, utc_now
+from moorage.cli.garbage_collection import collect_in_passing
 from moorage.client.kinds import KINDS_BY_NAME, POD
 from moorage.clock import LoopClock
 from moorage.config.load import default_config, parse_config
@@ -228,6 +229,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--tenants", type=int, default=20)
     parser.add_argument("--each", type=int, default=50, help="how many pods each tenant has at a time")
+    collect_in_passing()  # as `moorage run` does
     table = Table("load", "pods", "bound", "p50 s", "p90 s", "p99 s", "longest s", "tenants' pods", "busy")
     for each in measure(parser.parse_args()):
         latencies = (f"{each.latency(share):.3f}" for share in (0.5, 0.9, 0.99, 1.0))
