@@ -81,7 +81,7 @@ docs: $(DOCS_STAMP) ## Build the documentation site: build/docs/index.html.
 fuzz: setup ## Send 100,000 random requests to the API server and check every answer; FUZZ="--requests 1000000" for more.
 	$(BIN)/python -m tests.apiserver.fuzzing --requests 100000 --seed 1 --seed 2 --seed 3 $(FUZZ)
 
-chaos: setup ## Try to break the scheduler in 13,000 runs in virtual time; CHAOS="--runs 10 --scenario leaders" for fewer.
+chaos: setup ## Try to break the scheduler in 16,000 runs in virtual time; CHAOS="--runs 10 --scenario leaders" for fewer.
 	$(BIN)/moorage chaos --runs 1000 $(CHAOS)
 
 chaos-store: setup ## Try to lose what the API server has stored: kills, power failures, bad disks; STORE="--rounds 3" for more.
