@@ -58,7 +58,8 @@ def _inside() -> Inside:
     objects: Counter[str] = Counter()
     for each, count in by_type.items():
         if count >= _MIN_OBJECTS:
-            objects[f"{each.__module__}.{each.__qualname__}"] += count
+            # All samples share the names: otherwise they would be part of what grows.
+            objects[sys.intern(f"{each.__module__}.{each.__qualname__}")] += count
     return Inside(blocks, len(asyncio.all_tasks()), dict(objects))
 
 
