@@ -294,11 +294,13 @@ class Scheduler:
             await informer.synced()
 
     def _refresh_snapshot(self) -> None:
-        """Refresh the snapshot periodically, so that no pod has to wait for a large update."""
+        """Refresh what cycles read periodically, so that no pod has to wait for a large update."""
         if self._snapshot_refresh_seconds is None:
             return
         if self._async_cycle is None:
-            self.cache.snapshot()
+            snapshot = self.cache.snapshot()
+            for framework in self._profiles.values():
+                framework.catch_up(snapshot)
         self._refresh_timer = self._clock.call_later(self._snapshot_refresh_seconds, self._refresh_snapshot)
 
     async def _loop(self) -> None:

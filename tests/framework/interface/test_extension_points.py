@@ -17,6 +17,7 @@ from moorage.framework.interface.extension_points import (
     POINTS,
     PROTOCOLS,
     BindPlugin,
+    CatchUpPlugin,
     DependsOnPlugin,
     EventsPlugin,
     FilterNodePlugin,
@@ -70,6 +71,7 @@ from moorage.plugins.volume_binding.plugin import VolumeBinding
 from moorage.plugins.volume_restrictions import VolumeRestrictions
 from moorage.plugins.volume_zone import VolumeZone
 
+CATCH_UP: tuple[type[CatchUpPlugin], ...] = (DynamicResources,)
 EVENTS: tuple[type[EventsPlugin], ...] = (
     SchedulingGates,
     NodeUnschedulable,
@@ -222,6 +224,7 @@ POST_BIND: tuple[type[PostBindPlugin], ...] = ()
 
 IMPLEMENTATIONS: dict[type[Any], tuple[type[Any], ...]] = {
     EventsPlugin: EVENTS,
+    CatchUpPlugin: CATCH_UP,
     DependsOnPlugin: DEPENDS_ON,
     PreEnqueuePlugin: PRE_ENQUEUE,
     QueueSortPlugin: QUEUE_SORT,

@@ -25,6 +25,7 @@ from moorage.framework.interface.nodes import Nodes
 from moorage.framework.interface.status import PluginError
 from moorage.plugins.dynamic_resources.allocation_plans import Groups
 from moorage.plugins.dynamic_resources.device_totals import DeviceTotals
+from moorage.plugins.dynamic_resources.node_device_state import NodeDeviceStates
 from moorage.plugins.dynamic_resources.outcomes import AllocationPlan
 from moorage.plugins.dynamic_resources.plugin import (
     _STATE,
@@ -230,8 +231,10 @@ def follow(count: int) -> None:
     @given(scenarios())
     def tell(scenario: Scenario) -> None:
         running = RunningScenario()
-        for event, asked in scenario:
+        for number, (event, asked) in enumerate(scenario):
             running.happen(event)
+            if number % 2:
+                running.plugin.catch_up(running.nodes)
             for index in asked:
                 running.compare(index)
         for index in range(len(PODS)):
@@ -320,6 +323,21 @@ def test_only_what_changed_is_looked_at(
     plugin._device_states.of(running.nodes)
     assert len(looked) == looks
     running.compare(0)
+
+
+def test_a_plugin_that_has_caught_up_reads_no_slices_for_the_first_pod(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running = RunningScenario(*MANY, *(own_pool(number) for number in range(40)))
+    running.plugin.catch_up(running.nodes)
+    read: list[str] = []
+    monkeypatch.setattr(Inventory, "_add", lambda *_: read.append("slice"))
+    monkeypatch.setattr(NodeDeviceStates, "_rebuild", lambda *_: read.append("all nodes"))
+
+    running.plugin.catch_up(running.nodes)
+    assert any(text == "" for text in running.filter_nodes(PODS[0]).values())
+
+    assert read == []
 
 
 def test_groups_are_in_the_order_of_their_first_nodes() -> None:

@@ -163,6 +163,19 @@ class EventsPlugin(Protocol):
 
 
 @runtime_checkable
+class CatchUpPlugin(Protocol):
+    """Keeps something about the whole cluster up to date, which would delay a cycle if much has changed."""
+
+    def catch_up(self, nodes: Nodes) -> None:
+        """Called between cycles, before the first one and twice a second, with every node of the cluster.
+
+        Must be fast where nothing has changed. What the next cycle reads may have changed since this call,
+        so the plugin has to look for changes then, too. It is not called in simulations, where no pod waits
+        in real time. An exception is logged.
+        """
+
+
+@runtime_checkable
 class WatchingPlugin(Protocol):
     """Declares which objects it reads: the scheduler has informers for these, and a role allows no others."""
 
@@ -578,6 +591,7 @@ ASYNC_POINTS = BINDING_POINTS | {"pod_group_post_filter"}
 
 PROTOCOLS: tuple[type[Any], ...] = (
     EventsPlugin,
+    CatchUpPlugin,
     DependsOnPlugin,
     *(each for point in POINTS.values() for each in (*point.protocols, *point.optional)),
 )

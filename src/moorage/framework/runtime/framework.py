@@ -27,6 +27,7 @@ from moorage.framework.interface.diagnosis import Diagnosis
 from moorage.framework.interface.effects import Effect
 from moorage.framework.interface.events import interests_of
 from moorage.framework.interface.extension_points import (
+    CatchUpPlugin,
     Plugin,
     PodChangePlugin,
     PostFilterResult,
@@ -114,6 +115,9 @@ class Framework:
         """A pod's place in the active queue: smaller keys first."""
         self.sub_queues = sub_queues_of(self.plugins[sorting.plugin], self.sort_key)
         """The order of sub-queues, each of which has the order above inside; None: there are none."""
+        self._catching_up = {
+            name: plugin for name, plugin in self.plugins.items() if isinstance(plugin, CatchUpPlugin)
+        }
         self._follows_pods = any(
             isinstance(self.plugins[call.plugin], PodChangePlugin) for call in self.at("filter")
         )
@@ -182,6 +186,14 @@ class Framework:
     def queue_rules(self, *, extenders: bool = False) -> QueueRules:
         """The queueing rules of this profile's plugins; with or without extenders that may reject nodes."""
         return QueueRules(self.gate, interests_of(self.plugins, extenders=extenders))
+
+    def catch_up(self, snapshot: Snapshot) -> None:
+        """Let plugins bring up to date what they keep about the cluster."""
+        for name, plugin in self._catching_up.items():
+            try:
+                plugin.catch_up(Nodes(snapshot))
+            except Exception as error:
+                log.error(error, "Plugin failed to catch up with the cluster", logger=UNHANDLED, plugin=name)
 
     # The scheduling cycle
 
