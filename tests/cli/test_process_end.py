@@ -24,11 +24,10 @@ def test_only_a_commands_own_process_ends(
         raise ProcessEndError
 
     monkeypatch.setattr(os, "_exit", exit_with)
-    monkeypatch.setattr(process_end, "_own_process", False)
     process_end.end_process()
     assert not statuses
-    process_end.owns_process()
     sys.stdout.write("the last line")
-    with pytest.raises(ProcessEndError):
+    with process_end.own_process(), pytest.raises(ProcessEndError):
         process_end.end_process()
+    process_end.end_process()
     assert (statuses, capfd.readouterr().out) == ([0], "the last line")

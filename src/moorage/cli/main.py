@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from moorage.cli.plain_help import PlainCommand, PlainGroup
-from moorage.cli.process_end import owns_process
+from moorage.cli.process_end import own_process
 from moorage.laptop_cluster import is_installed, missing
 from moorage.version import __version__
 
@@ -179,15 +179,14 @@ def _main(
 
 def run() -> None:
     """The `moorage` command; output that cannot be written ends it with a line, not a traceback."""
-    owns_process()
     try:
-        if sys.argv[1:2] == [
-            "__complete"
-        ]:  # The word that shells' scripts of Kubernetes' commands begin with.
+        # Scripts for shells ask what may come next, with the word that those of Kubernetes' commands have.
+        if sys.argv[1:2] == ["__complete"]:
             from moorage.cli.completion import answer
 
             return answer(sys.argv[2:])
-        app()
+        with own_process():
+            app()
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         typer.echo(f"moorage: {where}{error.strerror or error}", err=True)

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _own_process = False
 
 
-def owns_process() -> None:
-    """Say that the process is the command's own: nothing is to be done after it."""
+@contextmanager
+def own_process() -> Iterator[None]:
+    """A context in which the process is the command's own: nothing is to be done after it."""
     global _own_process
     _own_process = True
+    try:
+        yield
+    finally:
+        _own_process = False
 
 
 def end_process() -> None:
