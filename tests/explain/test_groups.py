@@ -99,3 +99,12 @@ def test_groups_of_scheduler_plugins_are_read_where_their_plugin_is_enabled() ->
     state = explain(loaded.cluster, loaded.pod).group
     assert state is not None
     assert (state.name, state.needed, state.known) == ("default/g", 3, 2)
+
+
+def test_a_group_that_the_feature_gates_leave_out_is_noted(tmp_path: Path) -> None:
+    file = dump(tmp_path, SMALL, group(3), *map(member, range(3)))
+    result = run("worker-0", "--from", file, "-o", "json")
+    assert json.loads(result.stdout)["notes"] == [
+        "PodGroup default/workers is not honoured, its pods are decided one by one; "
+        f"--emulated-version 1.37 --feature-gates {GATES} would honour it"
+    ]

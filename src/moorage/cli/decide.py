@@ -12,9 +12,10 @@ from moorage.api.base import Object
 from moorage.api.decode import InputError
 from moorage.api.files import load_manifests
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import group_of
-from moorage.cli.decide_groups import GroupDecisions, not_honoured
+from moorage.api.pod_groups import Group, group_of, key_of
+from moorage.cli.decide_groups import GroupDecisions
 from moorage.cli.decision_tables import print_group, print_pod
+from moorage.cli.ignored_groups import not_honoured
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.version_options import emulated
 from moorage.clock import LoopClock
@@ -92,7 +93,8 @@ def _reports(
     if not pods:
         raise InputError(str(pod_file), "there is no Pod in it")
     objects += [item for item in asked if not isinstance(item, Pod)]
-    for line in not_honoured(pods, objects, version):
+    groups = {key_of(item): item for item in objects if isinstance(item, Group)}
+    for line in not_honoured(pods, groups.get, version):
         typer.echo(f"warning: {line}", err=True)
     simulated = SimulatedCluster(objects, *found, seed, extenders, version)
     return list(_in_order(simulated, pods, objects, seed))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from random import Random
-from typing import Final
 
 from moorage.api.base import Object
 from moorage.api.pod import Pod
-from moorage.api.pod_groups import PREEMPT_LOWER_PRIORITY, Group, GroupKey, group_of, key_of
-from moorage.cli.version_options import GATES_FLAG, VERSION_FLAG
-from moorage.emulation.kubernetes_version import DEFAULT_VERSION, KubernetesVersion
+from moorage.api.pod_groups import GroupKey, group_of, key_of
 from moorage.engine.group_choices import RandomChoices
 from moorage.engine.group_result import GroupDecision
 from moorage.engine.group_validation import group_problem
@@ -20,8 +17,6 @@ from moorage.explain.group_report import GroupReport, group_report, untried_grou
 from moorage.framework.interface.status import Code
 from moorage.sim.cluster import SimulatedCluster
 from moorage.sim.pending_groups import PendingGroups
-
-_BASE_GATE: Final = "GenericWorkload"
 
 
 class GroupDecisions:
@@ -119,32 +114,3 @@ class GroupDecisions:
         if decision.post_filter is not None:
             decision.post_filter.done()
         return failed
-
-
-def not_honoured(pods: Iterable[Pod], objects: Iterable[Object], version: KubernetesVersion) -> Iterator[str]:
-    """What feature gates that are off leave out of account of the groups of pods, one line for each."""
-    groups = {key_of(item): item for item in objects if isinstance(item, Group)}
-    keys = dict.fromkeys(key for pod in pods if (key := group_of(pod)) is not None)
-    for key in keys:
-        if not version.features.generic_workload:
-            yield _line(f"PodGroup {key} is not honoured, its pods are decided one by one", _BASE_GATE)
-        elif (group := groups.get(key)) is not None:
-            for field, gate in _gated_fields(group):
-                if not version.gates.enabled[gate]:
-                    yield _line(f"{field} of PodGroup {key} is not honoured", gate)
-
-
-def _gated_fields(group: Group) -> Iterator[tuple[str, str]]:
-    """The fields of a group that are set and have a feature gate of their own, each with that gate."""
-    if group.topology_key:
-        yield "schedulingConstraints", "TopologyAwareWorkloadScheduling"
-    if group.preemption_policy != PREEMPT_LOWER_PRIORITY:
-        yield "preemptionPolicy", "PodGroupPreemptionPolicy"
-    if group.parent:
-        yield "parentCompositePodGroupName", "CompositePodGroup"
-
-
-def _line(what: str, gate: str) -> str:
-    known = DEFAULT_VERSION.gates.known
-    needed = ",".join(f"{each}=true" for each in (*known[gate].needs, gate))
-    return f"{what}; {VERSION_FLAG} {DEFAULT_VERSION.minor} {GATES_FLAG} {needed} would honour it"

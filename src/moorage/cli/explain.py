@@ -13,6 +13,7 @@ import uvloop
 from rich.console import Console
 
 from moorage.api.decode import InputError
+from moorage.cli.ignored_groups import not_honoured
 from moorage.cli.inspection import SCHEDULER_ERRORS, SchedulerAddress, find_in_queue, show_attempts, why_not
 from moorage.cli.plugin_loading import with_plugins
 from moorage.cli.process_end import end_process
@@ -131,7 +132,9 @@ def _explained(options: ExplainOptions) -> Explanation:
     if options.node and loaded.cluster.cache.node(options.node) is None:
         raise InputError("", f"there is no node {options.node}")
     explanation = explain(loaded.cluster, loaded.pod)
-    explanation.notes[:0] = loaded.notes
+    cluster = loaded.cluster
+    ignored = not_honoured([loaded.pod], cluster.cache.pod_groups.get, cluster.version)
+    explanation.notes[:0] = [*loaded.notes, *ignored]
     if options.scheduler is not None and not loaded.pod.spec.node_name:
         _find_in_queue(explanation, options.scheduler)
     return explanation

@@ -56,6 +56,7 @@ class SimulatedCluster:
         version: KubernetesVersion = DEFAULT_VERSION,
         now: datetime | None = None,
     ) -> None:
+        self.version = version
         self.cache = Cache(objects)
         self._has_placements = version.features.topology_aware_workload_scheduling
         self._effects = CacheEffects(self.cache)
