@@ -11,6 +11,8 @@ from typing import Any, Final, Self, TypeVar
 
 T = TypeVar("T")
 _NAME: Final = "moorage-research"
+_MAX_WAIT_SECONDS: Final = 0.5
+"""Maximum time without a look for signals: one that arrives just before a wait for a lock does not end it."""
 
 
 class LoopThread:
@@ -36,6 +38,8 @@ class LoopThread:
         running: list[Future[T]] = []
         try:
             running.append(self._threads.submit(self._loop.run_until_complete, task))
+            while not wait(running, _MAX_WAIT_SECONDS).done:
+                pass
             return running[0].result()
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(task.cancel)
