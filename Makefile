@@ -87,8 +87,8 @@ chaos: setup ## Try to break the scheduler in 16,000 runs in virtual time; CHAOS
 chaos-store: setup ## Try to lose what the API server has stored: kills, power failures, bad disks; STORE="--rounds 3" for more.
 	$(BIN)/moorage chaos store $(STORE)
 
-soak: setup ## Churn for sixteen hours of virtual time, half of them with full caches, and find out what grows; SOAK="--hours 24".
-	$(BIN)/moorage soak --virtual --hours 16 $(SOAK)
+soak: setup ## Churn for 24 hours of virtual time, half of them with full caches, and find out what grows; SOAK="--seed 1".
+	$(BIN)/moorage soak --virtual --hours 24 $(SOAK)
 
 format: setup ## Format the code.
 	$(BIN)/ruff check --fix --quiet .
