@@ -1,4 +1,4 @@
-"""Figures over releases, to look at: docs/reference/benchmarks-over-time.md and its drawing.
+"""Published figures over time, to look at: docs/reference/benchmarks-over-time.md and its drawing.
 
 A small chart for each workload that was measured more than once, all with the same runs on the x axis, and a
 table that compares the last run of each workload with the one before it.
@@ -37,7 +37,7 @@ text { fill: #1f2328; font: 12px sans-serif }
   .point { fill: #4493f8 }
 }"""
 _HEAD: Final = """\
-# Speed over releases
+# Published figures over time
 
 <!-- Written by `make bench-trend` from bench/trend.csv. -->
 

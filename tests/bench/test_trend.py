@@ -1,4 +1,4 @@
-"""Figures over releases: the file, the page and its drawing."""
+"""Published figures over time: the file, the page and its drawing."""
 
 from __future__ import annotations
 
